@@ -9,8 +9,6 @@ use rocket::{
 };
 use uuid::Uuid;
 
-use crate::request_span::request_span;
-
 const HEADER: &str = "X-Request-Id";
 
 // ANCHOR: request-id

@@ -22,7 +22,7 @@ use rocket::{
 };
 use serde::Serialize;
 use sqlx::{Postgres, pool::PoolConnection};
-use tracing::warn;
+use tracing::{Instrument, Span, warn};
 
 use crate::{
     api_key::ApiKey, causes::with_causes, database::Database, error::Error, record::Record,

@@ -96,33 +96,6 @@ enum Log {
 }
 
 impl Error {
-<<<<<<< here
-    /// What the client is told. What the error holds of the database or the service of prices is
-    /// not part of it: a client has no business with SQL, hosts or users.
-    pub fn problem(&self) -> Problem {
-        let status = match self {
-            Error::BadRequest(_) => Status::BadRequest,
-            Error::UnsupportedMediaType => Status::UnsupportedMediaType,
-            Error::BodyTooLarge => Status::PayloadTooLarge,
-            Error::UnusableBody => Status::UnprocessableEntity,
-            Error::NotFound(_) => Status::NotFound,
-            Error::ClientTooSlow => Status::RequestTimeout,
-            Error::NameInUse => Status::Conflict,
-            Error::UpgradeRequired => Status::UpgradeRequired,
-            Error::NoPrice(_) => Status::BadGateway,
-||||||| before the change
-    /// What the client is told. What the error holds of the database or the service of prices is
-    /// not part of it: a client has no business with SQL, hosts or users.
-    pub fn problem(&self) -> Problem {
-        let status = match self {
-            Error::BadRequest(_) => Status::BadRequest,
-            Error::UnsupportedMediaType => Status::UnsupportedMediaType,
-            Error::BodyTooLarge => Status::PayloadTooLarge,
-            Error::UnusableBody => Status::UnprocessableEntity,
-            Error::NotFound(_) => Status::NotFound,
-            Error::ClientTooSlow => Status::RequestTimeout,
-            Error::NoPrice(_) => Status::BadGateway,
-=======
     /// What an error becomes: the status, what the log gets, and what the client is told.
     ///
     /// What it holds of the database or the service of prices is for the log alone: a client has no
@@ -133,10 +106,11 @@ impl Error {
             Error::BadRequest(_) => (Status::BadRequest, Log::Nothing, text),
             Error::NotFound(_) => (Status::NotFound, Log::Nothing, text),
             Error::ClientTooSlow => (Status::RequestTimeout, Log::Nothing, text),
+            Error::NameInUse => (Status::Conflict, Log::Nothing, text),
             Error::BodyTooLarge => (Status::PayloadTooLarge, Log::Nothing, text),
             Error::UnsupportedMediaType => (Status::UnsupportedMediaType, Log::Nothing, text),
             Error::UnusableBody => (Status::UnprocessableEntity, Log::Nothing, text),
->>>>>>> the change
+            Error::UpgradeRequired => (Status::UpgradeRequired, Log::Nothing, text),
             Error::SchemaBehind
             | Error::Unavailable(_)
             | Error::TooManyExports
@@ -150,42 +124,12 @@ impl Error {
                 let text = "an unexpected error occurred".into();
                 (Status::InternalServerError, Log::Error, text)
             }
-<<<<<<< here
-            // Their own text is for the client.
-            Error::BadRequest(_)
-            | Error::UnsupportedMediaType
-            | Error::BodyTooLarge
-            | Error::UnusableBody
-            | Error::TooManyExports
-            | Error::ClientTooSlow
-            | Error::NotFound(_)
-            | Error::NameInUse
-            | Error::UpgradeRequired
-            | Error::SchemaBehind
-            | Error::TooManyCalls
-            | Error::PriceTooLate => self.to_string(),
-        };
-||||||| before the change
-            // Their own text is for the client.
-            Error::BadRequest(_)
-            | Error::UnsupportedMediaType
-            | Error::BodyTooLarge
-            | Error::UnusableBody
-            | Error::TooManyExports
-            | Error::ClientTooSlow
-            | Error::NotFound(_)
-            | Error::SchemaBehind
-            | Error::TooManyCalls
-            | Error::PriceTooLate => self.to_string(),
-        };
-=======
         }
     }
 
     /// What the client is told.
     pub fn problem(&self) -> Problem {
         let (status, _log, detail) = self.becomes();
->>>>>>> the change
         Problem::new(status, detail)
     }
 }
@@ -205,41 +149,15 @@ impl<'r> Responder<'r, 'static> for Error {
                     warn!(suppressed, "{}", with_causes(&self));
                 }
             }
-<<<<<<< here
-            // The client has been told all there is.
-            Error::BadRequest(_)
-            | Error::UnsupportedMediaType
-            | Error::BodyTooLarge
-            | Error::UnusableBody
-            | Error::ClientTooSlow
-            | Error::NotFound(_)
-            | Error::NameInUse
-            | Error::UpgradeRequired => {}
+            Log::Error => error!("{}", with_causes(&self)),
         }
-        let mut response = self.problem().respond_to(request)?;
+        let mut response = Problem::new(status, detail).respond_to(request)?;
         if let Error::UpgradeRequired = self {
             response.set_raw_header("Connection", "upgrade");
             response.set_raw_header("Upgrade", "websocket");
             response.set_raw_header("Sec-WebSocket-Version", "13");
-||||||| before the change
-            // The client has been told all there is.
-            Error::BadRequest(_)
-            | Error::UnsupportedMediaType
-            | Error::BodyTooLarge
-            | Error::UnusableBody
-            | Error::ClientTooSlow
-            | Error::NotFound(_) => {}
-=======
-            Log::Error => error!("{}", with_causes(&self)),
->>>>>>> the change
         }
-<<<<<<< here
         Ok(response)
-||||||| before the change
-        self.problem().respond_to(request)
-=======
-        Problem::new(status, detail).respond_to(request)
->>>>>>> the change
     }
 }
 // ANCHOR_END: error

@@ -40,13 +40,7 @@ use rocket::{Build, Rocket, catchers, routes};
 
 use crate::{
     api_key::ApiKeys, database::Database, export::Exports, migrations::Schema, prices::Prices,
-<<<<<<< here
-    request_id::RequestLog, room::Room, settings::Settings,
-||||||| before the change
-    request_id::RequestLog, settings::Settings,
-=======
-    request_id::RequestLog, request_span::in_spans, settings::Settings,
->>>>>>> the change
+    request_id::RequestLog, request_span::in_spans, room::Room, settings::Settings,
 };
 
 // ANCHOR: main
@@ -84,15 +78,9 @@ fn service(settings: &Settings) -> Rocket<Build> {
                 export::export,
                 visit::visit,
                 visits::visits,
-<<<<<<< here
                 peers::peers,
                 peers::peers_head,
-            ],
-||||||| before the change
-            ],
-=======
             ]),
->>>>>>> the change
         )
         .register(
             "/",

@@ -37,6 +37,7 @@ contract_tests! {
     ],
     talkative: [
         a_request_is_logged_with_its_id_when_that_is_asked_for,
+        each_line_about_a_request_has_its_id,
         no_secret_is_logged_at_any_level,
         each_line_of_the_log_is_a_json_object,
     ],
@@ -259,6 +260,29 @@ async fn a_request_is_logged_with_its_id_when_that_is_asked_for(context: &Contex
         events_about(context, id, "INFO").await?;
     }
     Ok(())
+}
+
+/// The lines of the service's own code are not the only ones: a library that refuses a key or a body may say so as well.
+async fn each_line_about_a_request_has_its_id(context: &Context) -> TestResult {
+    const ID: &str = "whose-lines-are-these";
+    let client = context.client.with_request_id(ID);
+    let keyless = client.without_key();
+    let earlier = events(context, |_| true)?.len();
+    for path in ["/read/1", "/read/one", "/records", "/records/export", "/nothing-here"] {
+        client.get(path).await?;
+        keyless.get(path).await?;
+    }
+    for path in ["/records/1/visit", "/visits"] {
+        client.post(path).await?;
+        keyless.post(path).await?;
+    }
+    a_failing_read(context, &client).await?;
+    events_about(context, ID, "ERROR").await?;
+
+    let lines = events(context, |_| true)?;
+    let other = lines.iter().skip(earlier).find(|line| id_in(line) != Some(ID));
+    let expected = format!("the request id {ID} on each line that was logged for requests with this id");
+    expect_none(expected, other.map(Value::to_string))
 }
 
 async fn no_secret_is_logged_at_any_level(context: &Context) -> TestResult {

@@ -22,7 +22,7 @@ use rocket::{
 };
 use serde::Serialize;
 use sqlx::{Postgres, pool::PoolConnection};
-use tracing::warn;
+use tracing::{Instrument, Span, warn};
 
 use crate::{
     api_key::ApiKey, causes::with_causes, database::Database, error::Error, record::Record,
@@ -110,14 +110,15 @@ pub async fn export(
     let connection = database.connection_for_many_rows().await?;
     let (client, chunks) = exports.client();
     let (database_timeout, deadline) = (exports.database_timeout, exports.deadline);
-    let task = spawn(async move {
+    let reading = async move {
         let _permit = permit;
         let read = read(connection, after, &client, database_timeout);
         match timeout(deadline, read).await {
             Ok(result) => result,
             Err(_elapsed) => Err(Error::ClientTooSlow),
         }
-    });
+    };
+    let task = spawn(reading.in_current_span());
     let mut reading = Reading {
         chunks,
         task: Some(task),
@@ -125,12 +126,14 @@ pub async fn export(
 
     // Until the first rows are here, an error still has a status of its own.
     let first = reading.next().await.transpose()?;
+    // Rocket sends the rest when the handler has left its span.
+    let span = Span::current();
     let lines = ByteStream! {
         if let Some(first) = first {
             yield first;
         }
         while let Some(chunk) = reading.next().await {
-            yield chunk.unwrap_or_else(|error| last_line(&error));
+            yield chunk.unwrap_or_else(|error| span.in_scope(|| last_line(&error)));
         }
     };
     Ok((nd_json(), lines))

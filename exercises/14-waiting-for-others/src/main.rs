@@ -21,6 +21,7 @@ mod ready;
 mod record;
 mod records;
 mod request_id;
+mod request_span;
 mod rocket_log;
 mod settings;
 mod start;
@@ -35,7 +36,7 @@ use rocket::{Build, Rocket, catchers, routes};
 
 use crate::{
     api_key::ApiKeys, database::Database, export::Exports, migrations::Schema, prices::Prices,
-    request_id::RequestLog, settings::Settings,
+    request_id::RequestLog, request_span::in_spans, settings::Settings,
 };
 
 // ANCHOR: main
@@ -64,7 +65,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
         .manage(ApiKeys::new(settings.api_keys.clone()))
         .mount(
             "/",
-            routes![
+            in_spans(routes![
                 health::health,
                 ready::ready,
                 read::read,
@@ -72,7 +73,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
                 export::export,
                 visit::visit,
                 visits::visits,
-            ],
+            ]),
         )
         .register(
             "/",
@@ -91,6 +92,8 @@ fn service(settings: &Settings) -> Rocket<Build> {
 
 /// The routes that need another service. Where there is none, there is nothing at their paths.
 fn with_prices(service: Rocket<Build>, prices: Prices) -> Rocket<Build> {
-    service.manage(prices).mount("/", routes![price::price])
+    service
+        .manage(prices)
+        .mount("/", in_spans(routes![price::price]))
 }
 // ANCHOR_END: main

@@ -24,6 +24,7 @@ mod ready;
 mod record;
 mod records;
 mod request_id;
+mod request_span;
 mod rocket_log;
 mod room;
 mod settings;
@@ -39,7 +40,7 @@ use rocket::{Build, Rocket, catchers, routes};
 
 use crate::{
     api_key::ApiKeys, database::Database, export::Exports, migrations::Schema, prices::Prices,
-    request_id::RequestLog, room::Room, settings::Settings,
+    request_id::RequestLog, request_span::in_spans, room::Room, settings::Settings,
 };
 
 // ANCHOR: main
@@ -69,7 +70,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
         .manage(ApiKeys::new(settings.api_keys.clone()))
         .mount(
             "/",
-            routes![
+            in_spans(routes![
                 health::health,
                 ready::ready,
                 read::read,
@@ -79,7 +80,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
                 visits::visits,
                 peers::peers,
                 peers::peers_head,
-            ],
+            ]),
         )
         .register(
             "/",
@@ -98,6 +99,8 @@ fn service(settings: &Settings) -> Rocket<Build> {
 
 /// The routes that need another service. Where there is none, there is nothing at their paths.
 fn with_prices(service: Rocket<Build>, prices: Prices) -> Rocket<Build> {
-    service.manage(prices).mount("/", routes![price::price])
+    service
+        .manage(prices)
+        .mount("/", in_spans(routes![price::price]))
 }
 // ANCHOR_END: main

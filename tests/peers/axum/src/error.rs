@@ -4,7 +4,7 @@ use std::{
     error::Error as _,
     iter,
     mem::{Discriminant, discriminant},
-    sync::{Arc, LazyLock},
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
@@ -73,51 +73,48 @@ pub enum Error {
     Panicked,
 }
 
+/// What the log gets of an error.
+enum Log {
+    /// The client has been told all there is.
+    Nothing,
+    /// It may pass by itself. All requests of an outage fail alike, so not each of them gets a line.
+    Warning,
+    /// The bug is in this service.
+    Error,
+}
+
 impl Error {
-    /// What the client is told. What the error holds of the database is not part of it: a client
-    /// has no business with SQL, hosts or users.
-    pub fn problem(&self) -> Problem {
-        let status = match self {
-            Error::Unauthorized => StatusCode::UNAUTHORIZED,
-            Error::BadRequest(_) => StatusCode::BAD_REQUEST,
-            Error::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Error::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Error::UnusableBody => StatusCode::UNPROCESSABLE_ENTITY,
-            Error::RequestTooSlow | Error::ClientTooSlow => StatusCode::REQUEST_TIMEOUT,
-            Error::NotFound(_) => StatusCode::NOT_FOUND,
-            Error::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Error::SchemaBehind | Error::TooManyExports | Error::Unavailable(_) => {
-                StatusCode::SERVICE_UNAVAILABLE
+    /// What an error becomes: the status, what the log gets, and what the client is told.
+    ///
+    /// What it holds of the database is for the log alone: a client has no business with SQL, hosts or
+    /// users.
+    fn becomes(&self) -> (StatusCode, Log, String) {
+        let text = self.to_string();
+        match self {
+            Error::BadRequest(_) => (StatusCode::BAD_REQUEST, Log::Nothing, text),
+            Error::Unauthorized => (StatusCode::UNAUTHORIZED, Log::Nothing, text),
+            Error::NotFound(_) => (StatusCode::NOT_FOUND, Log::Nothing, text),
+            Error::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, Log::Nothing, text),
+            Error::RequestTooSlow | Error::ClientTooSlow => {
+                (StatusCode::REQUEST_TIMEOUT, Log::Nothing, text)
             }
-            Error::Query(_) | Error::Json(_) | Error::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
-        };
-        if status == StatusCode::INTERNAL_SERVER_ERROR {
-            return Problem::new(status, "an unexpected error occurred");
+            Error::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, Log::Nothing, text),
+            Error::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, Log::Nothing, text),
+            Error::UnusableBody => (StatusCode::UNPROCESSABLE_ENTITY, Log::Nothing, text),
+            Error::SchemaBehind | Error::Unavailable(_) | Error::TooManyExports => {
+                (StatusCode::SERVICE_UNAVAILABLE, Log::Warning, text)
+            }
+            Error::Query(_) | Error::Json(_) | Error::Panicked => {
+                let text = "an unexpected error occurred".into();
+                (StatusCode::INTERNAL_SERVER_ERROR, Log::Error, text)
+            }
         }
-        Problem::new(status, self.to_string())
     }
 
-    /// Logs what the operator has to know. The client has been told all there is of the rest.
-    pub fn log(&self, request_id: &str) {
-        match self {
-            Error::Query(_) | Error::Json(_) | Error::Panicked => {
-                error!(request_id, "{}", self.with_causes());
-            }
-            Error::SchemaBehind | Error::Unavailable(_) | Error::TooManyExports => {
-                if let Some(suppressed) = WARNINGS.admit(discriminant(self), Instant::now()) {
-                    warn!(request_id, suppressed, "{}", self.with_causes());
-                }
-            }
-            Error::Unauthorized
-            | Error::BadRequest(_)
-            | Error::UnsupportedMediaType
-            | Error::BodyTooLarge
-            | Error::UnusableBody
-            | Error::RequestTooSlow
-            | Error::ClientTooSlow
-            | Error::NotFound(_)
-            | Error::MethodNotAllowed => {}
-        }
+    /// What the client is told.
+    pub fn problem(&self) -> Problem {
+        let (status, _log, detail) = self.becomes();
+        Problem::new(status, detail)
     }
 
     /// The error and what has caused it, in one line.
@@ -139,16 +136,24 @@ static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
 // ANCHOR: into-response
-/// Makes an `Error` something that a handler can return. It goes along with the answer: the layer
-/// that knows the request's id logs it, see `request_log.rs`.
+/// Makes an `Error` something that a handler can return.
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let mut response = self.problem().into_response();
+        let (status, log, detail) = self.becomes();
+        match log {
+            Log::Nothing => {}
+            Log::Warning => {
+                if let Some(suppressed) = WARNINGS.admit(discriminant(&self), Instant::now()) {
+                    warn!(suppressed, "{}", self.with_causes());
+                }
+            }
+            Log::Error => error!("{}", self.with_causes()),
+        }
+        let mut response = Problem::new(status, detail).into_response();
         if let Error::Unauthorized = self {
             let challenge = HeaderValue::from_static("ApiKey");
             response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
         }
-        response.extensions_mut().insert(Arc::new(self));
         response
     }
 }

@@ -15,7 +15,7 @@ use tokio::{
     task::JoinHandle,
     time::timeout,
 };
-use tracing::warn;
+use tracing::{Instrument, Span, warn};
 
 use crate::{
     api_key::ApiKey, database::Database, error::Error, extract::After, records::Record,
@@ -80,14 +80,15 @@ pub async fn export(
     let connection = database.connection_for_many_rows().await?;
     let (client, chunks) = exports.client();
     let (database_timeout, deadline) = (exports.database_timeout, exports.deadline);
-    let task = spawn(async move {
+    let reading = async move {
         let _permit = permit;
         let read = read(connection, after, &client, database_timeout);
         match timeout(deadline, read).await {
             Ok(result) => result,
             Err(_elapsed) => Err(Error::ClientTooSlow),
         }
-    });
+    };
+    let task = spawn(reading.in_current_span());
     let mut reading = Reading {
         chunks,
         task: Some(task),
@@ -95,9 +96,12 @@ pub async fn export(
 
     // Until the first rows are here, an error still has a status of its own.
     let first = reading.next().await.transpose()?;
-    let rest = stream::unfold(reading, async |mut reading| {
+    // hyper asks for the rest when the span of the request has been left.
+    let span = Span::current();
+    let rest = stream::unfold((reading, span), async |(mut reading, span)| {
         let chunk = reading.next().await?;
-        Some((chunk.unwrap_or_else(|error| last_line(&error)), reading))
+        let chunk = chunk.unwrap_or_else(|error| span.in_scope(|| last_line(&error)));
+        Some((chunk, (reading, span)))
     });
     let lines = stream::iter(first).chain(rest).map(Ok::<_, Infallible>);
     let nd_json = [(CONTENT_TYPE, "application/x-ndjson")];

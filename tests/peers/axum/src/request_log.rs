@@ -1,13 +1,11 @@
-//! The request log: one line per request with `LOG_LEVEL=info`, and one per failure that an operator has to know of. Each has the
-//! id of its request, so that a user's report leads to the line that explains it.
+//! The request log: one line per request with `LOG_LEVEL=info`, and one per failure that an operator has to know of. Each is in
+//! the span of its request, which has the request's id, so that a user's report leads to the line that explains it.
 
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 
 use axum::{extract::Request, middleware::Next, response::Response};
 use tower_http::request_id::RequestId;
-use tracing::info;
-
-use crate::error::Error;
+use tracing::{Instrument, error_span, info};
 
 /// What a client sends ends up in the log: an id that could be mistaken for anything else is
 /// forgotten, and tower-http makes one instead.
@@ -33,18 +31,19 @@ pub async fn log(request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned(); // without the query, which may hold a key
     let started_at = Instant::now();
 
-    let response = next.run(request).await;
-
-    if let Some(error) = response.extensions().get::<Arc<Error>>() {
-        error.log(request_id);
+    // As urgent as an error, so that it is there at every `LOG_LEVEL`.
+    let span = error_span!("request", request_id);
+    async {
+        let response = next.run(request).await;
+        info!(
+            %method,
+            path,
+            status = response.status().as_u16(),
+            milliseconds = started_at.elapsed().as_secs_f64() * 1000.0,
+            "answered"
+        );
+        response
     }
-    info!(
-        request_id,
-        %method,
-        path,
-        status = response.status().as_u16(),
-        milliseconds = started_at.elapsed().as_secs_f64() * 1000.0,
-        "answered"
-    );
-    response
+    .instrument(span)
+    .await
 }

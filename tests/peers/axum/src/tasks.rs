@@ -5,6 +5,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use tracing::Instrument;
 
 use crate::error::Error;
 
@@ -12,6 +13,6 @@ use crate::error::Error;
 /// borrowed goes back to the pool, where a query cut short would cost the connection. And a handler
 /// that panics has a bug, but its client gets an answer all the same.
 pub async fn answer_in_a_task(request: Request, next: Next) -> Response {
-    let answered = tokio::spawn(next.run(request)).await;
+    let answered = tokio::spawn(next.run(request).in_current_span()).await;
     answered.unwrap_or_else(|_| Error::Panicked.into_response())
 }

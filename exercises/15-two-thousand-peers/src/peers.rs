@@ -1,18 +1,13 @@
 //! `GET /peers/<name>`: lets a peer into the room, over a WebSocket.
 
-use std::{convert::Infallible, time::Instant};
+use std::time::Instant;
 
-use rocket::{
-    Request, Shutdown, State, async_trait, get, head,
-    http::Status,
-    request::{FromRequest, Outcome},
-};
+use rocket::{Shutdown, State, get, head, http::Status};
 use rocket_ws::{Channel, Config, WebSocket, frame::CloseCode};
-use tracing::info;
+use tracing::{Instrument, Span, info};
 
 use crate::{
-    api_key::ApiKey, conversation::converse, error::Error, message::MAX_MESSAGE_BYTES,
-    request_id::RequestId, room::Room,
+    api_key::ApiKey, conversation::converse, error::Error, message::MAX_MESSAGE_BYTES, room::Room,
 };
 
 /// The longest name, in bytes.
@@ -25,7 +20,6 @@ const MAX_NAME_BYTES: usize = 32;
 pub fn peers<'r>(
     _key: ApiKey,
     name: &str,
-    id: &'r RequestId,
     socket: Option<WebSocket>,
     room: &'r State<Room>,
     shutdown: Shutdown,
@@ -37,13 +31,16 @@ pub fn peers<'r>(
     }
     let socket = socket.ok_or(Error::UpgradeRequired)?;
     let peer = room.enter(name).ok_or(Error::NameInUse)?;
+    // Rocket runs the conversation when the handler has left its span.
+    let span = Span::current();
     let conversation = |stream| {
-        Box::pin(async {
+        let conversation = async {
             let opened_at = Instant::now();
             let code = converse(peer, stream, shutdown).await;
-            log_end(id, opened_at, code);
+            log_end(opened_at, code);
             Ok(())
-        }) as _
+        };
+        Box::pin(conversation.instrument(span)) as _
     };
     let channel = socket.config(limits()).channel(conversation);
     // Rocket sets this status itself, but only after the answer has been logged.
@@ -57,9 +54,8 @@ pub fn peers_head(_key: ApiKey) -> Error {
 }
 
 /// Logs that a socket has ended, with `LOG_LEVEL=info`: the answer was logged when it was opened.
-fn log_end(id: &RequestId, opened_at: Instant, code: Option<CloseCode>) {
+fn log_end(opened_at: Instant, code: Option<CloseCode>) {
     info!(
-        request_id = %id,
         milliseconds = opened_at.elapsed().as_secs_f64() * 1000.0,
         reason = reason(code),
         "the socket has ended"
@@ -76,15 +72,6 @@ fn reason(code: Option<CloseCode>) -> &'static str {
         Some(CloseCode::Size) => "the peer has sent too large a message",
         Some(_) => "the peer has broken the protocol",
         None => "the peer is gone",
-    }
-}
-
-#[async_trait]
-impl<'r> FromRequest<'r> for &'r RequestId {
-    type Error = Infallible;
-
-    async fn from_request(request: &'r Request<'_>) -> Outcome<&'r RequestId, Infallible> {
-        Outcome::Success(RequestId::of(request))
     }
 }
 

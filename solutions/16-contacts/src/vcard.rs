@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::{dav_error::DavError, markup::is_text};
+use crate::{error::dav::DavError, markup::is_text};
 
 /// The longest UID, in characters: an index of PostgreSQL holds no long ones.
 const MAX_UID: usize = 500;

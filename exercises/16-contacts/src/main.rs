@@ -45,14 +45,14 @@ async fn main() -> ExitCode {
 /// The routes. A few of them are like those of other services. All else is WebDAV, whose methods axum's own table does not know:
 /// there the module `dav` looks at path and method itself.
 fn routes(service: Arc<Service>) -> Router {
-    Router::new()
+    let routes = Router::new()
         .route("/health", get(health::health))
         .route("/ready", get(ready::ready))
         .method_not_allowed_fallback(async || Error::MethodNotAllowed("GET, HEAD"))
         .merge(well_known::routes())
         .fallback(dav::serve)
         .layer(middleware::from_fn(tasks::answer_in_a_task))
-        .layer(middleware::from_fn(request_id::log_request))
-        .with_state(service)
+        .with_state(service);
+    request_id::around(routes)
 }
 // ANCHOR_END: router

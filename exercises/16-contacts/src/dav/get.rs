@@ -55,11 +55,11 @@ fn holds(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool 
 
 /// Whether the client has this version: by `If-None-Match`, or else by `If-Modified-Since`.
 fn is_known(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool {
-    match headers.contains_key(IF_NONE_MATCH) {
-        true => conditions::names(&condition.if_none_match, &contact.etag),
-        false => conditions::date(headers, &IF_MODIFIED_SINCE)
-            .is_some_and(|date| contact.is_unchanged_since(date)),
+    if headers.contains_key(IF_NONE_MATCH) {
+        return conditions::names(&condition.if_none_match, &contact.etag);
     }
+    conditions::date(headers, &IF_MODIFIED_SINCE)
+        .is_some_and(|date| contact.is_unchanged_since(date))
 }
 
 /// The user's contact with this name.

@@ -69,16 +69,14 @@ pub fn read(text: &str) -> Result<Document<'_>, Error> {
         roxmltree::Error::NodesLimitReached => TOO_MUCH,
         _ => MALFORMED,
     })?;
-    let mut nodes = document.descendants().filter(Node::is_element);
-    match nodes.any(|node| {
-        node.ancestors()
-            .filter(Node::is_element)
-            .nth(MAX_DEPTH)
-            .is_some()
-    }) {
-        true => Err(TOO_DEEP),
-        false => Ok(document),
+    let is_too_deep = |node: Node| {
+        let mut around = node.ancestors().filter(Node::is_element);
+        around.nth(MAX_DEPTH).is_some()
+    };
+    if document.descendants().any(is_too_deep) {
+        return Err(TOO_DEEP);
     }
+    Ok(document)
 }
 // ANCHOR_END: read
 

@@ -249,9 +249,10 @@ impl Value {
     /// (RFC 5051) in all scripts, and however it is composed; to `i;ascii-casemap` in ASCII.
     fn of(text: &str) -> Value {
         let ascii = text.to_ascii_lowercase();
-        let unicode = match text.is_ascii() {
-            true => ascii.clone(),
-            false => text.to_lowercase().nfkd().collect(),
+        let unicode = if text.is_ascii() {
+            ascii.clone()
+        } else {
+            text.to_lowercase().nfkd().collect()
         };
         Value { unicode, ascii }
     }

@@ -33,15 +33,17 @@ pub async fn put(
 ) -> Result<Response, Error> {
     let (head, body) = request.into_parts();
     let content_type = ContentType::of(&head.headers);
-    let content_type = content_type.filter(|content_type| content_type.is_one_of(&MEDIA_TYPES));
-    let content_type = content_type.ok_or(DavError::SupportedAddressData)?;
+    let is_other = |content_type: &ContentType| !content_type.is_one_of(&MEDIA_TYPES);
+    if content_type.as_ref().is_some_and(is_other) {
+        return Err(DavError::SupportedAddressData.into());
+    }
     let condition = since::condition(service, user, name, &head.headers).await?;
     let bytes = body::read(&head.headers, body, MAX_VCARD_BYTES).await;
     let bytes = bytes.map_err(|error| match error {
         Error::BodyTooLarge(_) => DavError::MaxResourceSize.into(),
         other => other,
     })?;
-    if !content_type.is_utf8(&bytes) {
+    if content_type.is_some_and(|content_type| !content_type.is_utf8(&bytes)) {
         return Err(DavError::SupportedAddressData.into());
     }
     let Vcard {
@@ -95,8 +97,13 @@ impl Vcard {
     }
 }
 
-/// The names that clients have for vCards, the newest first.
-const MEDIA_TYPES: [&str; 3] = ["text/vcard", "text/x-vcard", "text/directory"];
+/// The names that clients have for vCards, the newest first. Some clients have none: what they send is a vCard, or is refused as none.
+const MEDIA_TYPES: [&str; 4] = [
+    "text/vcard",
+    "text/x-vcard",
+    "text/directory",
+    "application/vcard",
+];
 
 /// The tag of a text, in its quotes: the same text always has the same one, and no other text has it.
 fn etag(text: &str) -> String {

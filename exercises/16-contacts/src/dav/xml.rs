@@ -35,13 +35,16 @@ pub async fn read_body(headers: &HeaderMap, body: Body) -> Result<Option<String>
         return Ok(None);
     }
     let is_xml = ContentType::of(headers).is_none_or(|content_type| {
-        content_type.is_one_of(&["application/xml", "text/xml"]) && content_type.is_utf8(&bytes)
+        content_type.is_one_of(&MEDIA_TYPES) && content_type.is_utf8(&bytes)
     });
     if !is_xml || bytes.starts_with(&[0xFE, 0xFF]) || bytes.starts_with(&[0xFF, 0xFE]) {
         return Err(NOT_UTF8);
     }
     String::from_utf8(bytes).map(Some).map_err(|_| MALFORMED)
 }
+
+/// The names that clients have for XML. It is also text, and some programs say no more than that.
+const MEDIA_TYPES: [&str; 3] = ["application/xml", "text/xml", "text/plain"];
 
 const MALFORMED: Error = Error::BadRequest("the body must be well-formed XML in UTF-8");
 const HAS_DTD: Error = Error::BadRequest("the body must not have a DTD");

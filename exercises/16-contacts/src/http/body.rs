@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::{
     body::Body,
-    http::{HeaderMap, header::CONTENT_ENCODING},
+    http::{HeaderMap, HeaderValue, header::CONTENT_ENCODING},
 };
 use http_body_util::BodyExt;
 use tokio::time::timeout;
@@ -19,7 +19,8 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// # Errors
 /// It is larger, it is compressed, it does not arrive in time, or the connection breaks.
 pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Vec<u8>, Error> {
-    if headers.contains_key(CONTENT_ENCODING) {
+    let is_encoded = |coding: &HeaderValue| !coding.as_bytes().eq_ignore_ascii_case(b"identity");
+    if headers.get_all(CONTENT_ENCODING).iter().any(is_encoded) {
         return Err(Error::UnsupportedMediaType("the body must not be encoded"));
     }
     timeout(PATIENCE, gather(body, limit))

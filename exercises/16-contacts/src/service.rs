@@ -1,7 +1,10 @@
 //! What the handlers share.
 
 use crate::{
-    computing::Computing, database::Database, migrations::Schema, settings::Settings, users::Users,
+    computing::Computing,
+    database::{Database, migrations::Schema},
+    settings::Settings,
+    users::Users,
 };
 
 /// The parts of the service that live as long as it does.

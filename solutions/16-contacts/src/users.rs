@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use axum::http::{HeaderMap, header::AUTHORIZATION};
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use subtle::ConstantTimeEq;
 use unicode_normalization::UnicodeNormalization;
 
@@ -67,10 +67,12 @@ fn credentials(headers: &HeaderMap) -> Option<(String, String)> {
     if !scheme.eq_ignore_ascii_case("Basic") {
         return None;
     }
-    let decoded = STANDARD.decode(encoded.trim()).ok()?;
+    let decoded = STANDARD_NO_PAD
+        .decode(encoded.trim().trim_end_matches('='))
+        .ok()?;
     let decoded = text_of(&decoded);
     let (name, password) = decoded.split_once(':')?;
-    Some((name.to_owned(), composed(password)))
+    Some((typed(name), composed(password)))
 }
 
 /// Credentials as text. They are UTF-8, as the challenge says. Some clients have never heard of that, and send Latin-1.
@@ -79,6 +81,11 @@ fn text_of(credentials: &[u8]) -> Cow<'_, str> {
         Ok(text) => text.into(),
         Err(_) => encoding_rs::mem::decode_latin1(credentials),
     }
+}
+
+/// A name as it is set. A phone begins it with a capital, and puts a space behind it.
+fn typed(name: &str) -> String {
+    name.trim().to_ascii_lowercase()
 }
 
 /// A password in the form in which it is compared: an ü is one character, or an u and two dots, as it was typed.

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::{dav_error::DavError, markup::is_text};
+use crate::{error::dav::DavError, markup::is_text};
 
 /// The longest UID, in characters: an index of PostgreSQL holds no long ones.
 const MAX_UID: usize = 500;
@@ -37,7 +37,8 @@ impl<'a> Card<'a> {
     /// It is none, or one of another version.
     pub fn read(text: &'a str) -> Result<Card<'a>, DavError> {
         let card = Card(text);
-        let lines: Vec<&str> = text_lines(text).collect();
+        let lines = text_lines(text).filter(|line| !line.trim().is_empty());
+        let lines: Vec<&str> = lines.collect();
         let is = |line: &&str, name: &str| {
             let property = Property::read(line);
             property.is_some_and(|property| {
@@ -260,6 +261,7 @@ mod tests {
             ADA.replace("\r\n", "\r"),
             ADA.replace("FN:Ada Lovelace\r\n", ""),
             format!("\u{FEFF}{ADA}\r\n\r\n"),
+            format!("\r\n \r\n{ADA}\t \r\n"),
             more("X-ENTOURAGE_UUID:1"),
             more("item1."),
             more("a line without a colon"),

@@ -73,6 +73,16 @@ pub async fn a_password_is_asked_for_before_all_else(context: &Context) -> TestR
         let options = zoe.client.send(Method::OPTIONS, "/").await?;
         options.expect_status(204)?;
     }
+    // A phone writes the first letter of a name as a capital, and puts a space behind it (Kozea/Radicale #1118, owncloud/core #29708).
+    for typed in ["Ada:secret", "ADA :secret"] {
+        let ada = AddressBook::known_as(&nobody, typed);
+        let principal = ada.property("/", "D:current-user-principal").await?;
+        expect_eq("the principal", &*principal, "/principals/ada/")?;
+    }
+    // Base64 has its padding, or not.
+    let unpadded = nobody.with("Authorization", Some("Basic YWRhOnNlY3JldA"));
+    let options = unpadded.send(Method::OPTIONS, "/").await?;
+    options.expect_status(204)?;
     // Names of schemes are the same in capitals.
     let in_capitals = nobody.with("Authorization", Some("BASIC YWRhOnNlY3JldA=="));
     let options = in_capitals.send(Method::OPTIONS, "/").await?;

@@ -57,6 +57,7 @@ contract_tests! {
         a_contact_comes_back_byte_for_byte,
         a_card_is_kept_as_programs_write_it,
         a_line_may_be_folded_within_a_character,
+        a_body_is_what_it_is_whatever_it_is_called,
         an_encoding_has_many_names,
         a_get_can_name_a_condition,
         a_client_that_has_it_already_is_told_so,

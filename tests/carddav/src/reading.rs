@@ -3,7 +3,7 @@
 use crate::book::{BOOK, moved_by, path};
 use crate::cards::{card, with};
 use crate::client::{AddressBook, document, etag, expect_one_of, prop};
-use crate::multistatus::{Multistatus, Response};
+use crate::multistatus::{Multistatus, Response, expect_rule};
 use workshop_harness::contract::{Context, TestResult};
 use workshop_harness::http::Body;
 
@@ -195,6 +195,31 @@ fn as_programs_write() -> Vec<(&'static str, String)> {
             "a photo in a URI",
             more("photo-uri", "PHOTO:data:image/jpeg;base64\\,/9j/4AAQ"),
         ),
+        // chatmail/core #6522, sockethub/sockethub #1202.
+        (
+            "lines of spaces around it",
+            format!("\r\n \r\n{}\r\n\t \r\n", card("around", "Ada")),
+        ),
+        // nextcloud/contacts #561 and #129.
+        (
+            "REV and PRODID twice",
+            more("rev-twice", "REV:1\r\nREV:2\r\nPRODID:a\r\nPRODID:b"),
+        ),
+        // nextcloud/server #26246, lucc/khard #9, ical4j/ical4j #252.
+        (
+            "a tag, a name with a slash, and an empty address",
+            more(
+                "odd-lines",
+                "X-THUNDERBIRD-ETAG:\"03a0\"\r\nX-MESSAGING/XMPP-ALL:a@b\r\nADR;TYPE=WORK:;;;;;;;",
+            ),
+        ),
+        // jhermsmeier/node-vcf #45.
+        (
+            "its version further down",
+            card("further", "Ada")
+                .replace("VERSION:4.0\r\n", "")
+                .replace("END:", "VERSION:4.0\r\nEND:"),
+        ),
         (
             "no line end at its end",
             card("no-end", "Ada").trim_end().to_owned(),
@@ -260,6 +285,9 @@ pub async fn a_contact_needs_a_usable_name(context: &Context) -> TestResult {
         // The same to the eye, and another name: it comes back as it was sent.
         "a%CC%88%25.vcf",
         "a+b.vcf",
+        "a%23b%3Fc.vcf",
+        "%F0%9F%98%80.vcf",
+        "%20a.vcf",
         "...vcf",
     ];
     for (number, name) in usable.into_iter().enumerate() {
@@ -307,6 +335,41 @@ pub async fn a_line_may_be_folded_within_a_character(context: &Context) -> TestR
         ada.expect_unchanged(name, &whole).await?;
         let got = ada.multiget("C:address-data", &[&path(name)]).await?;
         got.contact(name)?.text("C:address-data")?;
+    }
+    Ok(())
+}
+
+pub async fn a_body_is_what_it_is_whatever_it_is_called(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    let (name, text) = ("called.vcf", card("called", "Called"));
+    // Some programs don't say what they send (christian-putzke/CardDAV-PHP #23), and one made up a name
+    // (nextcloud/integration_davc #83).
+    for content_type in [
+        None,
+        Some("application/vcard"),
+        Some("text/X-VCARD;charset=utf-8;"),
+    ] {
+        let put = ada.put_body(name, Body::new(content_type, &text)).await?;
+        expect_one_of(&put, [201, 204])?;
+        ada.expect_unchanged(name, &text).await?;
+    }
+    // Only from the type would it be known that this is something else.
+    let nothing = ada.put_body(name, Body::new(None, "hello")).await?;
+    expect_rule(&nothing, 403, "C:valid-address-data")?;
+    // laurent22/joplin #3405, authpass/authpass #328; notroj/litmus #5, martinstoeckli/SilentNotes #338.
+    let asked = document("D:propfind", &prop("D:displayname"));
+    for content_type in [Some("text/plain"), Some("text/plain; charset=utf-8"), None] {
+        let body = Some(Body::new(content_type, &asked));
+        let answer = ada.send_xml("PROPFIND", BOOK, "0", body).await?;
+        Multistatus::of(&answer)?.at(BOOK)?;
+    }
+    // It says that nothing was done to the body (vibe-d/vibe.d #789, WeBankFinTech/DataSphereStudio #167).
+    for identity in ["identity", "Identity"] {
+        let as_it_is = ada.with("Content-Encoding", identity);
+        let put = as_it_is.put(name, &text).await?;
+        put.expect_status(204)?;
+        let answer = as_it_is.propfind(BOOK, "0", Some(&asked)).await?;
+        Multistatus::of(&answer)?.at(BOOK)?;
     }
     Ok(())
 }

@@ -42,8 +42,10 @@ pub async fn a_multiget_answers_every_path(context: &Context) -> TestResult {
 
     // A path may be encoded, and be a whole URL.
     let encoded = there.replace('@', "%40");
-    let url = format!("http://example.org{there}");
-    for href in [encoded, url] {
+    // kenn-io/msgvault #848: some name the port as well.
+    let urls =
+        ["http://example.org", "HTTPS://example.org:443"].map(|host| host.to_owned() + &there);
+    for href in urls.into_iter().chain([encoded]) {
         let answer = ada.multiget("D:getetag", &[&href]).await?;
         for response in &answer.responses {
             response.text("D:getetag")?;

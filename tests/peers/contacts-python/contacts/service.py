@@ -27,7 +27,10 @@ _IN_SEGMENTS = "-._~!$&'()*+,;=:@"
 _MAX_NAME = 255
 _MAX_CARD = 1_048_576
 _MAX_XML = 1_048_576
-_CARDS = {"text/vcard", "text/x-vcard", "text/directory"}
+# Some clients have no name for it, or another: what they send is a vCard, or is refused as none.
+_CARDS = {"text/vcard", "text/x-vcard", "text/directory", "application/vcard", ""}
+# XML is also text, and some programs say no more than that.
+_XML = {"application/xml", "text/xml", "text/plain", ""}
 _UTF8 = re.compile(r'\s*charset\s*=\s*"?utf-8"?\s*', re.IGNORECASE)
 
 
@@ -85,7 +88,7 @@ def service() -> Starlette:
 
     async def report(request: Request) -> Response:
         user = _owner(request, users)
-        if not _is_utf8_of(request, {"application/xml", "text/xml"}):
+        if not _is_utf8_of(request, _XML):
             raise HTTPException(415, "the body must be XML in UTF-8")
         asked = xml.read(await _body(request, _MAX_XML))
         if asked.tag != f"{xml.CARDDAV}addressbook-multiget":

@@ -33,6 +33,8 @@ def _credentials(header: str) -> bytes:
     if scheme.lower() != "basic":
         return b""
     try:
-        return b64decode(encoded.strip(), validate=True)
+        name, colon, password = b64decode(encoded.strip(), validate=True).partition(b":")
     except (Error, ValueError):
         return b""
+    # A phone begins a name with a capital, and puts a space behind it.
+    return name.strip().lower() + colon + password

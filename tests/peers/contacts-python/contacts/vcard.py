@@ -25,7 +25,7 @@ def uid_of(text: str) -> str:
     """The UID of the vCard that the text is; raises InvalidCard when it is none, and UnsupportedVersion when it is too old."""
     if _NO_TEXT.search(text):
         raise InvalidCard
-    lines = [line for line in _BREAK.split(_FOLD.sub("", text.removeprefix("\ufeff"))) if line]
+    lines = [line for line in _BREAK.split(_FOLD.sub("", text.removeprefix("\ufeff"))) if line.strip()]
     if len(lines) < 2 or not _is(lines[0], "BEGIN") or not _is(lines[-1], "END"):
         raise InvalidCard
     if any(_is(line, "BEGIN") or _is(line, "END") for line in lines[1:-1]):

@@ -75,7 +75,9 @@ private class Users(
         return try {
             val credentials = Base64.getDecoder().decode(token.trim())
             // They are UTF-8, as the challenge says. Some clients have never heard of that, and send Latin-1.
-            composed(credentials.toText() ?: String(credentials, Charsets.ISO_8859_1))
+            val text = credentials.toText() ?: String(credentials, Charsets.ISO_8859_1)
+            // A phone begins a name with a capital, and puts a space behind it.
+            composed(text.substringBefore(':').trim().lowercase() + ":" + text.substringAfter(':', ""))
         } catch (_: IllegalArgumentException) {
             null
         }

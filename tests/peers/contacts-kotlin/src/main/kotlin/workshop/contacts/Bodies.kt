@@ -28,7 +28,7 @@ private val PATIENCE = 10.seconds
 suspend fun ApplicationCall.receiveXml(): XmlElement? {
     val contentType = contentType()
     val isXml = contentType == null || XML_TYPES.any { contentType.match(it) }
-    if (!isXml || request.headers[HttpHeaders.ContentEncoding] != null) {
+    if (!isXml || isEncoded) {
         throw ProblemException(HttpStatusCode.UnsupportedMediaType, "the body must be application/xml")
     }
     val body = receiveAtMost(MAX_XML_BYTES) { tooLarge(MAX_XML_BYTES) }
@@ -43,10 +43,10 @@ suspend fun ApplicationCall.receiveXml(): XmlElement? {
 /** The vCard in the body. Where another type is announced, nothing is read. */
 suspend fun ApplicationCall.receiveVCard(): ByteArray {
     val contentType = contentType()
-    val isVCard = contentType != null && VCARD_TYPES.any { contentType.match(it) }
-    if (!isVCard || request.headers[HttpHeaders.ContentEncoding] != null) throw unsupportedAddressData()
+    val isVCard = contentType == null || VCARD_TYPES.any { contentType.match(it) }
+    if (!isVCard || isEncoded) throw unsupportedAddressData()
     val body = receiveAtMost(MAX_VCARD_BYTES) { DavException(HttpStatusCode.PayloadTooLarge, CardDav.MAX_RESOURCE_SIZE) }
-    if (!contentType.isUtf8(body)) throw unsupportedAddressData()
+    if (contentType?.isUtf8(body) == false) throw unsupportedAddressData()
     return body
 }
 
@@ -81,6 +81,10 @@ private suspend fun ApplicationCall.receiveAtMost(
 private fun tooLarge(limit: Int) =
     ProblemException(HttpStatusCode.PayloadTooLarge, "the body must not be larger than $limit bytes")
 
+/** `identity` says that nothing was done to it. */
+private val ApplicationCall.isEncoded: Boolean
+    get() = request.headers[HttpHeaders.ContentEncoding]?.equals("identity", ignoreCase = true) == false
+
 private fun ApplicationCall.contentType(): ContentType? =
     try {
         request.headers[HttpHeaders.ContentType]?.let(ContentType::parse)
@@ -113,13 +117,15 @@ private fun charsetOf(name: String): Charset? =
         null
     }
 
-private val XML_TYPES = listOf(ContentType.Application.Xml, ContentType.Text.Xml)
+/** XML is also text, and some programs say no more than that. */
+private val XML_TYPES = listOf(ContentType.Application.Xml, ContentType.Text.Xml, ContentType.Text.Plain)
 
 /** The media type of a vCard. */
 internal val VCARD = ContentType("text", "vcard")
 
-/** The names that clients have for it, the newest first. */
-private val VCARD_TYPES = listOf(VCARD, ContentType("text", "x-vcard"), ContentType("text", "directory"))
+/** The names that clients have for it, the newest first. Some clients have none: what they send is a vCard, or is refused as none. */
+private val VCARD_TYPES =
+    listOf(VCARD, ContentType("text", "x-vcard"), ContentType("text", "directory"), ContentType("application", "vcard"))
 
 private const val BYTE_ORDER_MARK = "\uFEFF"
 

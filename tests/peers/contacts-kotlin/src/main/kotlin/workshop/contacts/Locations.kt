@@ -83,4 +83,4 @@ fun segmentsOf(path: String): List<String> =
 
 private val OWNED = setOf("principals", "addressbooks")
 
-private val ORIGIN = Regex("^https?://[^/]*")
+private val ORIGIN = Regex("^https?://[^/]*", RegexOption.IGNORE_CASE)

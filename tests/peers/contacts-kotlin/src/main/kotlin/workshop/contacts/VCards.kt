@@ -129,7 +129,7 @@ private fun invalid() = DavException(HttpStatusCode.Forbidden, CardDav.VALID_ADD
 
 /** It has a beginning and an end, once, and nothing that no text has. */
 private fun String.isOneVCard(): Boolean {
-    val lines = lines().filter { it.isNotEmpty() }.toList()
+    val lines = lines().filter { it.isNotBlank() }.toList()
     fun are(name: String) = lines.indices.filter { nameOf(lines[it]).equals(name, true) && valueIn(lines[it])?.trim().equals("VCARD", true) }
     return lines.size > 2 && are("BEGIN") == listOf(0) && are("END") == listOf(lines.lastIndex) && none { it.isNoText() }
 }

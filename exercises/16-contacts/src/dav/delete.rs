@@ -1,0 +1,33 @@
+//! DELETE: one contact.
+
+use axum::{
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+};
+
+use crate::{
+    database::contacts::{self, Deleted},
+    dav::{get::NOT_THERE, since},
+    error::Error,
+    service::Service,
+    users::User,
+};
+
+/// Answers 204; 404 when there is no such contact, 412 when it is not the one that the client believes it to be.
+pub async fn delete(
+    service: &Service,
+    user: &User,
+    name: &str,
+    headers: &HeaderMap,
+) -> Result<Response, Error> {
+    let condition = since::condition(service, user, name, headers).await?;
+    let deleted = service
+        .database
+        .run(async |connection| contacts::delete(connection, user.name(), name, &condition).await)
+        .await?;
+    match deleted {
+        Deleted::Yes => Ok(StatusCode::NO_CONTENT.into_response()),
+        Deleted::ConditionFailed => Err(Error::ConditionFailed),
+        Deleted::NotThere => Err(NOT_THERE),
+    }
+}

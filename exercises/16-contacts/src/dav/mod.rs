@@ -1,0 +1,60 @@
+//! WebDAV: who asks, what is at the path, and which method it is for.
+
+mod delete;
+mod get;
+mod multistatus;
+mod paths;
+mod properties;
+mod propfind;
+mod proppatch;
+mod put;
+mod report;
+mod since;
+pub mod well_known;
+mod xml;
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{Request, State},
+    http::{StatusCode, header::ALLOW},
+    response::{IntoResponse, Response},
+};
+
+use self::paths::Resource;
+use crate::{error::Error, service::Service};
+
+// ANCHOR: methods
+/// Answers every request that no other route takes. Who asks is judged first, whose path it is next.
+pub async fn serve(
+    State(service): State<Arc<Service>>,
+    request: Request,
+) -> Result<Response, Error> {
+    let user = service.users.admit(request.headers())?;
+    let resource = Resource::at(request.uri().path(), &user)?;
+    let method = request.method().clone();
+    match (method.as_str(), &resource) {
+        ("OPTIONS", _) => Ok(options(&resource)),
+        ("PROPFIND", _) => propfind::propfind(&service, &user, resource, request).await,
+        ("PROPPATCH", _) => proppatch::proppatch(&service, &user, request).await,
+        ("REPORT", Resource::Book) => report::report(&service, &user, request).await,
+        ("GET" | "HEAD", Resource::Contact { name }) => {
+            get::get(&service, &user, name, request.headers()).await
+        }
+        ("PUT", Resource::Contact { name }) => put::put(&service, &user, name, request).await,
+        ("DELETE", Resource::Contact { name }) => {
+            delete::delete(&service, &user, name, request.headers()).await
+        }
+        _ => Err(Error::MethodNotAllowed(resource.allow())),
+    }
+}
+// ANCHOR_END: methods
+
+/// Says which parts of WebDAV there are: class 1 of RFC 4918, its revision (3), and address books.
+fn options(resource: &Resource) -> Response {
+    let headers = [
+        ("dav", "1, 3, addressbook"),
+        (ALLOW.as_str(), resource.allow()),
+    ];
+    (StatusCode::NO_CONTENT, headers).into_response()
+}

@@ -1,0 +1,190 @@
+//! The multistatus: one answer about many resources, by RFC 4918, section 13.
+//!
+//! It is sent while it is written. So it may be as long as a book, and the service never holds more than a few parts of it.
+
+use std::{fmt::Write, mem, time::Duration};
+
+use axum::{
+    body::Body,
+    http::{StatusCode, header::CONTENT_TYPE},
+    response::{IntoResponse, Response},
+};
+use futures_util::stream::{self, StreamExt};
+use tokio::{sync::mpsc, time::timeout};
+use tracing::Instrument;
+
+use crate::{
+    dav::properties::{Asked, Described},
+    error::Error,
+    markup::{self, DECLARATION, NAMESPACES},
+    users::User,
+};
+
+/// How much is written before it is sent, in bytes.
+const PART: usize = 64 << 10;
+/// How long a client may take to accept a part.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+// ANCHOR: multistatus
+/// The body of a 207: the part that is being written, and the way to the client.
+pub struct Multistatus {
+    user: User,
+    asked: Asked,
+    part: String,
+    parts: mpsc::Sender<Result<String, Error>>,
+}
+
+/// Answers with what `write` writes. It writes in a task of its own, so a client that has gone stops it between two queries and
+/// not within one. An error before the first part becomes the answer. A later one breaks the connection: the client must not take
+/// half an answer for the whole.
+///
+/// # Errors
+/// `write` fails before it has written a part.
+pub async fn answer<W>(
+    user: &User,
+    asked: Asked,
+    write: impl FnOnce(Multistatus) -> W,
+) -> Result<Response, Error>
+where
+    W: Future<Output = Result<(), Error>> + Send + 'static,
+{
+    let (parts, mut written) = mpsc::channel(1);
+    let errors = parts.clone();
+    let writing = write(Multistatus::new(user.clone(), asked, parts));
+    let task = async move {
+        if let Err(error) = writing.await {
+            // It may be that nobody is there any more: that is an error, too.
+            let _ = errors.send(Err(error)).await;
+        }
+    };
+    tokio::spawn(task.in_current_span());
+
+    let first = written.recv().await.unwrap_or(Err(Error::Panicked))?;
+    let rest = stream::unfold(written, async |mut written| {
+        Some((written.recv().await?.inspect_err(Error::log), written))
+    });
+    let body = Body::from_stream(stream::iter([Ok(first)]).chain(rest));
+    let content_type = [(CONTENT_TYPE, markup::CONTENT_TYPE)];
+    Ok((StatusCode::MULTI_STATUS, content_type, body).into_response())
+}
+
+impl Multistatus {
+    fn new(user: User, asked: Asked, parts: mpsc::Sender<Result<String, Error>>) -> Multistatus {
+        let namespaces = asked.namespaces();
+        let part = format!("{DECLARATION}<D:multistatus{NAMESPACES}{namespaces}>");
+        Multistatus {
+            user,
+            asked,
+            part,
+            parts,
+        }
+    }
+
+    /// Says what was asked of the resource at this path.
+    pub async fn describe(&mut self, path: &str, resource: Described<'_>) -> Result<(), Error> {
+        let (mut found, mut missing) = (String::new(), String::new());
+        for property in self.asked.properties() {
+            let tag = property.tag();
+            match resource.value(property, &self.user) {
+                Some(value) => match self.asked.shown(value) {
+                    empty if empty.is_empty() => append(&mut found, format_args!("<{tag}/>")),
+                    value => {
+                        let attributes = resource.attributes(property.name());
+                        append(
+                            &mut found,
+                            format_args!("<{tag}{attributes}>{value}</{tag}>"),
+                        );
+                    }
+                },
+                // Who asks for all of them asks for those that there are.
+                None if self.asked.is_for_all() => {}
+                None => append(&mut missing, format_args!("<{tag}/>")),
+            }
+        }
+        let path = markup::escaped(path);
+        self.write(format_args!("<D:response><D:href>{path}</D:href>"));
+        if !found.is_empty() || missing.is_empty() {
+            self.propstat(&found, "200 OK");
+        }
+        if !missing.is_empty() {
+            self.propstat(&missing, "404 Not Found");
+        }
+        self.write(format_args!("</D:response>"));
+        self.send_when_full().await
+    }
+
+    /// Says of all that was asked of the resource at this path that it cannot be changed.
+    pub fn protect(&mut self, path: &str) {
+        let properties = self.asked.properties().iter();
+        let tags: String = properties
+            .map(|property| format!("<{}/>", property.tag()))
+            .collect();
+        let path = markup::escaped(path);
+        self.write(format_args!(
+            "<D:response><D:href>{path}</D:href><D:propstat><D:prop>{tags}</D:prop><D:status>HTTP/1.1 403 Forbidden</D:status>\
+             <D:error><D:cannot-modify-protected-property/></D:error></D:propstat></D:response>"
+        ));
+    }
+
+    fn propstat(&mut self, properties: &str, status: &str) {
+        self.write(format_args!(
+            "<D:propstat><D:prop>{properties}</D:prop><D:status>HTTP/1.1 {status}</D:status></D:propstat>"
+        ));
+    }
+
+    /// Says that nothing is at this path, or not any more.
+    pub async fn missing(&mut self, path: &str) -> Result<(), Error> {
+        self.status(path, "404 Not Found", "");
+        self.send_when_full().await
+    }
+
+    /// Says that there is more than was asked for at most, or than is looked for in one request.
+    pub fn more(&mut self, path: &str) {
+        let reason = "<D:error><D:number-of-matches-within-limits/></D:error>";
+        self.status(path, "507 Insufficient Storage", reason);
+    }
+
+    fn status(&mut self, path: &str, status: &str, reason: &str) {
+        let path = markup::escaped(path);
+        self.write(format_args!(
+            "<D:response><D:href>{path}</D:href><D:status>HTTP/1.1 {status}</D:status>{reason}</D:response>"
+        ));
+    }
+
+    /// Says up to where the client knows the book now.
+    pub fn sync_token(&mut self, token: &str) {
+        let token = markup::escaped(token);
+        self.write(format_args!("<D:sync-token>{token}</D:sync-token>"));
+    }
+
+    /// Says that this was all.
+    pub async fn end(mut self) -> Result<(), Error> {
+        self.write(format_args!("</D:multistatus>"));
+        self.send().await
+    }
+
+    async fn send_when_full(&mut self) -> Result<(), Error> {
+        match self.part.len() {
+            PART.. => self.send().await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn send(&mut self) -> Result<(), Error> {
+        let sent = self.parts.send(Ok(mem::take(&mut self.part)));
+        match timeout(PATIENCE, sent).await {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(Error::ClientGone),
+        }
+    }
+
+    fn write(&mut self, text: std::fmt::Arguments) {
+        append(&mut self.part, text);
+    }
+}
+// ANCHOR_END: multistatus
+
+fn append(xml: &mut String, text: std::fmt::Arguments) {
+    // A `String` takes whatever is written.
+    let _ = xml.write_fmt(text);
+}

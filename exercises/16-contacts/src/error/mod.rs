@@ -1,0 +1,228 @@
+//! What a request can fail with, and what the client is told of it.
+
+pub mod causes;
+pub mod dav;
+pub mod problem;
+pub mod rate_limit;
+
+use std::{
+    mem::{Discriminant, discriminant},
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
+
+use axum::{
+    http::{
+        HeaderValue, StatusCode,
+        header::{ALLOW, WWW_AUTHENTICATE},
+    },
+    response::{IntoResponse, Response},
+};
+use sqlx::{error::BoxDynError, postgres::PgDatabaseError};
+use thiserror::Error;
+use tracing::{error, warn};
+
+use self::{causes::with_causes, dav::DavError, problem::Problem, rate_limit::RateLimit};
+
+// ANCHOR: error
+/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The client has not said who it is, or has got it wrong.
+    #[error("a name and its password are required")]
+    Unauthorized,
+    /// The path is another user's.
+    #[error("this belongs to another user")]
+    Forbidden,
+    /// The client has sent something that cannot be used.
+    #[error("{0}")]
+    BadRequest(&'static str),
+    /// What the client asks for is not there.
+    #[error("{0}")]
+    NotFound(&'static str),
+    /// The path takes these methods only.
+    #[error("this path does not support that method")]
+    MethodNotAllowed(&'static str),
+    /// The client did not send its body in time.
+    #[error("the body did not arrive in time")]
+    ClientTooSlow,
+    /// The client does not take its answer, or has gone. It is not told.
+    #[error("the client does not take the answer")]
+    ClientGone,
+    /// What is there is not what the client believes to be there.
+    #[error("the condition does not hold")]
+    ConditionFailed,
+    /// The body of the request is larger than the service reads: at most this many bytes.
+    #[error("the body must not be larger than {0} bytes")]
+    BodyTooLarge(usize),
+    /// The body of the request is of a kind that the service does not read.
+    #[error("{0}")]
+    UnsupportedMediaType(&'static str),
+    /// A rule of WebDAV that has a name of its own.
+    #[error("a rule of WebDAV is broken")]
+    Dav(DavError),
+    /// The disk of the database is full.
+    #[error("there is no room for this")]
+    Full(#[source] sqlx::Error),
+    /// The migrations have not run, or what this release needs is gone.
+    #[error("the schema is not up to date yet")]
+    SchemaBehind,
+    /// The database cannot be reached, refuses the login, or takes too long.
+    #[error("the database does not answer")]
+    Unavailable(#[source] BoxDynError),
+    /// What was to write the answer has panicked.
+    #[error("the answer was never written")]
+    Panicked,
+    /// The database rejects the query: the bug is in this service.
+    #[error("a query failed")]
+    Query(#[source] sqlx::Error),
+}
+
+impl Error {
+    /// The status of the answer.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Error::Unauthorized => StatusCode::UNAUTHORIZED,
+            Error::Forbidden => StatusCode::FORBIDDEN,
+            Error::BadRequest(_) => StatusCode::BAD_REQUEST,
+            Error::NotFound(_) => StatusCode::NOT_FOUND,
+            Error::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Error::ClientTooSlow | Error::ClientGone => StatusCode::REQUEST_TIMEOUT,
+            Error::ConditionFailed => StatusCode::PRECONDITION_FAILED,
+            Error::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Error::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Error::Dav(error) => error.status(),
+            Error::Full(_) => StatusCode::INSUFFICIENT_STORAGE,
+            Error::SchemaBehind | Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Error::Panicked | Error::Query(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Logs what the operator has to know. The client has been told all there is of the rest.
+    pub fn log(&self) {
+        match self {
+            Error::Query(_) => error!("{}", with_causes(self)),
+            Error::SchemaBehind | Error::Unavailable(_) | Error::Full(_) => {
+                if let Some(suppressed) = WARNINGS.admit(discriminant(self), Instant::now()) {
+                    warn!(suppressed, "{}", with_causes(self));
+                }
+            }
+            Error::Unauthorized
+            | Error::Forbidden
+            | Error::BadRequest(_)
+            | Error::NotFound(_)
+            | Error::MethodNotAllowed(_)
+            | Error::ClientTooSlow
+            | Error::ClientGone
+            | Error::ConditionFailed
+            | Error::BodyTooLarge(_)
+            | Error::UnsupportedMediaType(_)
+            | Error::Dav(_)
+            | Error::Panicked => {}
+        }
+    }
+}
+
+/// Every request of an outage fails for the same reason, so one line per second and reason tells enough.
+static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
+    LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
+
+/// Makes an `Error` something that a handler can return. What it holds of the database is not part of the answer: a client has
+/// no business with SQL, hosts or users.
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        self.log();
+        let detail = match &self {
+            Error::Dav(error) => return error.to_response(),
+            Error::Panicked | Error::Query(_) => "an unexpected error occurred".to_owned(),
+            // Their own text is for the client.
+            Error::Unauthorized
+            | Error::Forbidden
+            | Error::BadRequest(_)
+            | Error::NotFound(_)
+            | Error::MethodNotAllowed(_)
+            | Error::ClientTooSlow
+            | Error::ClientGone
+            | Error::ConditionFailed
+            | Error::BodyTooLarge(_)
+            | Error::UnsupportedMediaType(_)
+            | Error::Full(_)
+            | Error::SchemaBehind
+            | Error::Unavailable(_) => self.to_string(),
+        };
+        let mut response = Problem::new(self.status(), detail).into_response();
+        let headers = response.headers_mut();
+        if let Error::Unauthorized = self {
+            let challenge = r#"Basic realm="contacts", charset="UTF-8""#;
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        if let Error::MethodNotAllowed(methods) = self {
+            headers.insert(ALLOW, HeaderValue::from_static(methods));
+        }
+        response
+    }
+}
+// ANCHOR_END: error
+
+impl From<DavError> for Error {
+    fn from(error: DavError) -> Error {
+        Error::Dav(error)
+    }
+}
+
+// ANCHOR: from-sqlx
+/// Tells an outage and a full disk from a query that is wrong. Thanks to this, `?` does the rest.
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Error {
+        if is_outage(&error) {
+            Error::Unavailable(error.into())
+        } else if code_of(&error).as_deref() == Some("53100") {
+            Error::Full(error)
+        } else {
+            Error::Query(error)
+        }
+    }
+}
+
+/// Whether it is the database's trouble, which may pass, rather than the query's.
+pub fn is_outage(error: &sqlx::Error) -> bool {
+    match error {
+        // The next one is prepared for the new schema.
+        stale if is_stale_plan(stale) => true,
+        sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
+        error => match code_of(error).as_deref() {
+            // Only for reading since another server took over, no table yet, out of memory, too many connections, closed to
+            // connections, a lock that did not come, took too long.
+            Some("25006" | "42P01" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
+            // Lost, refused, no such database, rolled back, stopping.
+            Some(code) => ["08", "28", "3D", "40", "57P"]
+                .iter()
+                .any(|class| code.starts_with(class)),
+            None => false,
+        },
+    }
+}
+
+/// Whether somebody has changed the schema since the statement was prepared. The database then refuses it, and has done nothing.
+pub fn is_stale_plan(error: &sqlx::Error) -> bool {
+    match code_of(error).as_deref() {
+        // There is no such statement.
+        Some("26000") => true,
+        // The code alone says "not supported", and that is a bug of ours.
+        Some("0A000") => routine_of(error) == Some("RevalidateCachedQuery"),
+        _ => false,
+    }
+}
+
+/// The part of PostgreSQL that has refused.
+fn routine_of(error: &sqlx::Error) -> Option<&str> {
+    let error = error.as_database_error()?;
+    error.try_downcast_ref::<PgDatabaseError>()?.routine()
+}
+
+/// PostgreSQL's code for an error, from "Appendix A. PostgreSQL Error Codes" of its manual.
+pub fn code_of(error: &sqlx::Error) -> Option<String> {
+    let code = error.as_database_error()?.code()?;
+    Some(code.into_owned())
+}
+// ANCHOR_END: from-sqlx

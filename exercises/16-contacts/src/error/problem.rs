@@ -1,0 +1,42 @@
+//! The problem: the body of every answer that is no success, in the form of RFC 9457. The errors that WebDAV has bodies of its
+//! own for are in `dav.rs`.
+
+use axum::{
+    Json,
+    http::{HeaderValue, StatusCode, header::CONTENT_TYPE},
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+
+/// The answer to a request that failed.
+#[derive(Debug, Serialize)]
+pub struct Problem {
+    #[serde(rename = "type")]
+    problem_type: &'static str,
+    title: &'static str,
+    status: u16,
+    detail: String,
+}
+
+impl Problem {
+    /// A problem with this status. `detail` is a sentence for the person who reads the answer.
+    pub fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
+        Problem {
+            problem_type: "about:blank", // RFC 9457: there is no more to know than the status says
+            title: status.canonical_reason().unwrap_or_default(),
+            status: status.as_u16(),
+            detail: detail.into(),
+        }
+    }
+}
+
+/// Makes a `Problem` something that a handler can return.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let problem_json = HeaderValue::from_static("application/problem+json");
+        let mut response = (status, Json(self)).into_response();
+        response.headers_mut().insert(CONTENT_TYPE, problem_json);
+        response
+    }
+}

@@ -1,0 +1,5 @@
+//! What a request says about itself, in the terms of HTTP: its body, its conditions, its content type.
+
+pub mod body;
+pub mod conditions;
+pub mod content_type;

@@ -1,0 +1,32 @@
+//! `GET /ready`: the service can do its work, because the database answers and has the schema.
+
+use std::sync::Arc;
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use tracing::warn;
+
+use crate::{
+    error::{Error, causes::with_causes},
+    service::Service,
+};
+
+/// The body of the answer.
+#[derive(Serialize)]
+pub struct Ready {
+    status: &'static str,
+}
+
+/// Answers 200 when the schema is up to date and the database answers in time, else 503. The log says why; the client is told
+/// only which of the two it is.
+pub async fn ready(State(service): State<Arc<Service>>) -> Result<Json<Ready>, Error> {
+    if !service.schema.is_up_to_date() {
+        return Err(Error::SchemaBehind);
+    }
+    service
+        .database
+        .ping()
+        .await
+        .inspect_err(|error| warn!("not ready: {}", with_causes(error)))?;
+    Ok(Json(Ready { status: "ready" }))
+}

@@ -1,0 +1,126 @@
+//! Starts the service, and says in one sentence on stderr what prevented it; tells it to stop. What a connection may cost is
+//! limited: anyone can open one.
+
+use std::{fmt::Display, io, net::SocketAddr, pin::pin, process::ExitCode, sync::Arc};
+
+use axum::{Router, serve::Listener};
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    net::{TcpListener, TcpStream},
+    select,
+    signal::{
+        ctrl_c,
+        unix::{SignalKind, signal},
+    },
+    sync::{Semaphore, watch},
+    time::{Duration, timeout},
+};
+use tokio_io_timeout::TimeoutStream;
+
+use crate::{http::body, settings::Settings};
+
+/// The most connections at the same time. Others wait to be accepted.
+const MAX_CONNECTIONS: u32 = 1024;
+
+/// The longest that a client may take for the head of a request, be idle before it, or not take the answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+// ANCHOR: serve
+/// Serves these routes until the service is told to stop, by SIGTERM or Ctrl-C. After that nothing new is accepted. A running
+/// request may wait for its body, and twice for a connection and for an answer on it; then connections are closed.
+pub async fn serve(routes: Router, settings: &Settings) -> ExitCode {
+    let address = SocketAddr::new(settings.address, settings.port);
+    let mut listener = match TcpListener::bind(address).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            let reason = format!("{address}: cannot listen there: {error}");
+            return refuse(&format!("{reason}; choose another ADDRESS or PORT"));
+        }
+    };
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS as usize));
+    let (stop, stopping) = watch::channel(());
+    let mut stop_signal = pin!(stop_signal());
+    loop {
+        let accepted = async {
+            let place = Arc::clone(&places).acquire_owned().await;
+            (Listener::accept(&mut listener).await.0, place)
+        };
+        select! {
+            (client, place) = accepted => {
+                let connection = connection(client, routes.clone(), stopping.clone());
+                tokio::spawn(async move {
+                    connection.await;
+                    drop(place);
+                });
+            }
+            received = &mut stop_signal => match received {
+                Ok(()) => break,
+                Err(error) => return refuse(&format!("cannot listen to signals: {error}")),
+            },
+        }
+    }
+    drop((listener, stop));
+    let grace = body::PATIENCE + 4 * settings.database.timeout + Duration::from_secs(1);
+    // All places are free when all clients have been served. Those that are not by then are never going to be.
+    let _ = timeout(grace, places.acquire_many(MAX_CONNECTIONS)).await;
+    ExitCode::SUCCESS
+}
+
+/// Answers what comes on one connection, until one of both sides closes it.
+async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Receiver<()>) {
+    // A small answer must not wait for the acknowledgment of the one before it. A connection that is gone already needs no option.
+    let _ = client.set_nodelay(true);
+    let mut client = pin!(TimeoutStream::new(client));
+    client.as_mut().set_write_timeout_pinned(Some(PATIENCE));
+    let answering = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE) // it begins with the connection, and anew with the end of each answer
+        .serve_connection(
+            TokioIo::new(client.as_mut()),
+            TowerToHyperService::new(routes),
+        );
+    let mut answering = pin!(answering);
+    let ended = select! {
+        ended = answering.as_mut() => ended,
+        // The other end of this channel is dropped when the service is told to stop.
+        _ = stopping.changed() => {
+            answering.as_mut().graceful_shutdown();
+            answering.await
+        }
+    };
+    if ended.is_ok() {
+        select! {
+            () = linger(client) => {}
+            _ = stopping.changed() => {}
+        }
+    }
+}
+
+/// Reads what a client goes on sending whose request has been refused. A connection that is closed before that is reset, and takes
+/// the answer along that is still on its way.
+async fn linger(mut client: impl AsyncRead + Unpin) {
+    let mut unwanted = [0; 8192];
+    let read = async { while let Ok(1..) = client.read(&mut unwanted).await {} };
+    let _ = timeout(body::PATIENCE, read).await;
+}
+// ANCHOR_END: serve
+
+/// Returns at SIGTERM or Ctrl-C.
+async fn stop_signal() -> io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    select! {
+        _ = terminate.recv() => Ok(()),
+        pressed = ctrl_c() => pressed,
+    }
+}
+
+/// Says why the service does not run, and gives the exit code for it.
+pub fn refuse(reason: &impl Display) -> ExitCode {
+    eprintln!("{reason}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,25 @@
+//! Tasks: each request is answered in a task of its own.
+
+use axum::{
+    extract::Request,
+    http::StatusCode,
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use tracing::Instrument;
+
+use crate::error::problem::Problem;
+
+/// Answers in a task. A client that hangs up ends its connection, and not the task: what that has borrowed goes back to the pool,
+/// where a query cut short would cost the connection to the database. And a handler that panics has a bug, which the log has (see
+/// `logging.rs`), but its client gets an answer all the same.
+pub async fn answer_in_a_task(request: Request, next: Next) -> Response {
+    let answered = tokio::spawn(next.run(request).in_current_span()).await;
+    answered.unwrap_or_else(|_| {
+        let problem = Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "an unexpected error occurred",
+        );
+        problem.into_response()
+    })
+}

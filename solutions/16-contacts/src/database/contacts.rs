@@ -1,0 +1,278 @@
+//! The contacts in the database: found, written under a condition, deleted.
+
+use sqlx::{Connection, FromRow, PgConnection};
+
+use crate::{database::sync, http::conditions::Condition};
+
+/// A contact, as far as it was asked for.
+#[derive(FromRow)]
+pub struct Contact {
+    pub name: String,
+    /// The tag in its quotes.
+    pub etag: String,
+    /// When it was changed last, in seconds since 1970; `None` while that second lasts. Until it is over, another version may come
+    /// that has the same date.
+    pub changed: Option<i64>,
+    /// How many bytes the vCard has.
+    pub length: i32,
+    /// The vCard; `None` where it was not asked for, or there was no room for it.
+    pub vcard: Option<String>,
+}
+
+impl Contact {
+    /// Whether a client that knows a version by this date knows this one. No date names a version while its second lasts.
+    pub fn is_unchanged_since(&self, date: i64) -> bool {
+        self.changed.is_some_and(|changed| changed <= date)
+    }
+}
+
+/// The contact with this name.
+pub async fn find(
+    connection: &mut PgConnection,
+    owner: &str,
+    name: &str,
+) -> sqlx::Result<Option<Contact>> {
+    let names = [name.to_owned()];
+    Ok(named(connection, owner, &names, true).await?.pop())
+}
+
+/// How many bytes of vCards are read at once, not counting the last one.
+const MAX_READ: i64 = 1 << 20;
+
+/// The contacts with these names; with their vCards where these are asked for, as long as there is room for one more.
+pub async fn named(
+    connection: &mut PgConnection,
+    owner: &str,
+    names: &[String],
+    with_vcards: bool,
+) -> sqlx::Result<Vec<Contact>> {
+    sqlx::query_as(
+        "SELECT name, etag, changed, length, CASE WHEN before < $3 THEN vcard END AS vcard FROM ( \
+         SELECT name, etag, CASE WHEN date_trunc('second', changed) < date_trunc('second', now()) \
+         THEN floor(extract(epoch FROM changed))::bigint END AS changed, octet_length(vcard) AS length, vcard, \
+         sum(octet_length(vcard)) OVER (ORDER BY name) - octet_length(vcard) AS before \
+         FROM contacts WHERE owner = $1 AND name = ANY($2) AND vcard IS NOT NULL) AS found",
+    )
+    .bind(owner)
+    .bind(names)
+    .bind(if with_vcards { MAX_READ } else { 0 })
+    .fetch_all(connection)
+    .await
+}
+
+/// All contacts of a book, by name, without their vCards.
+pub async fn all(connection: &mut PgConnection, owner: &str) -> sqlx::Result<Vec<Contact>> {
+    sqlx::query_as(
+        "SELECT name, etag, CASE WHEN date_trunc('second', changed) < date_trunc('second', now()) \
+         THEN floor(extract(epoch FROM changed))::bigint END AS changed, octet_length(vcard) AS length, NULL AS vcard \
+         FROM contacts WHERE owner = $1 AND vcard IS NOT NULL ORDER BY name",
+    )
+    .bind(owner)
+    .fetch_all(connection)
+    .await
+}
+
+/// The name of the contact that has this UID.
+pub async fn name_of(
+    connection: &mut PgConnection,
+    owner: &str,
+    uid: &str,
+) -> sqlx::Result<Option<String>> {
+    sqlx::query_scalar(
+        "SELECT name FROM contacts WHERE owner = $1 AND uid = $2 AND vcard IS NOT NULL",
+    )
+    .bind(owner)
+    .bind(uid)
+    .fetch_optional(connection)
+    .await
+}
+
+/// A contact that a client wants to write.
+pub struct NewContact<'a> {
+    pub owner: &'a str,
+    pub name: &'a str,
+    pub uid: &'a str,
+    pub etag: &'a str,
+    pub vcard: &'a str,
+}
+
+/// What has become of a contact that a client wanted to write.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Put {
+    Created,
+    Replaced,
+    /// Nothing was changed: what is there does not meet the condition.
+    ConditionFailed,
+    /// Nothing was changed: another contact of the book has the UID, or this one has another UID, which it keeps.
+    UidConflict,
+}
+
+/// Writes a contact if the condition holds.
+pub async fn put(
+    connection: &mut PgConnection,
+    contact: &NewContact<'_>,
+    condition: &Condition,
+) -> sqlx::Result<Put> {
+    let mut transaction = connection.begin().await?;
+    let put = match write(&mut transaction, contact, condition).await {
+        Err(error) if is_uid_conflict(&error) => Put::UidConflict,
+        written => written?,
+    };
+    match put {
+        Put::Created | Put::Replaced => transaction.commit().await?,
+        Put::ConditionFailed | Put::UidConflict => transaction.rollback().await?,
+    }
+    Ok(put)
+}
+
+/// Whether it was the index that keeps UIDs apart which has refused to write.
+fn is_uid_conflict(error: &sqlx::Error) -> bool {
+    let error = error.as_database_error();
+    error.is_some_and(|error| error.constraint() == Some("contacts_uid"))
+}
+
+/// Replaces the contact that is there, or creates it where none is.
+async fn write(
+    transaction: &mut PgConnection,
+    contact: &NewContact<'_>,
+    condition: &Condition,
+) -> sqlx::Result<Put> {
+    let revision = sync::next_revision(transaction, contact.owner).await?;
+    if replace(transaction, contact, revision, condition).await? {
+        return Ok(Put::Replaced);
+    }
+    // What is not there has no tag.
+    if condition.if_match.is_none() && create(transaction, contact, revision).await? {
+        return Ok(Put::Created);
+    }
+    why_not(transaction, contact, condition).await
+}
+
+/// Why nothing was written: because of the condition, or else of the UID.
+async fn why_not(
+    transaction: &mut PgConnection,
+    contact: &NewContact<'_>,
+    condition: &Condition,
+) -> sqlx::Result<Put> {
+    let there: Option<(String, String)> = sqlx::query_as(
+        "SELECT etag, uid FROM contacts WHERE owner = $1 AND name = $2 AND vcard IS NOT NULL",
+    )
+    .bind(contact.owner)
+    .bind(contact.name)
+    .fetch_optional(transaction)
+    .await?;
+    Ok(match there {
+        Some((etag, uid)) if uid != contact.uid && condition.allows(&etag) => Put::UidConflict,
+        _ => Put::ConditionFailed,
+    })
+}
+
+// ANCHOR: conditional-put
+/// Replaces a contact that is there, has the same UID and meets the condition, and says whether it has.
+///
+/// The condition is a part of the statement that writes. Between a question and a statement, another request could write. And each
+/// version has a second of its own, whatever the clock says: a client that knows the version by its date knows no other one by it.
+async fn replace(
+    transaction: &mut PgConnection,
+    contact: &NewContact<'_>,
+    revision: i64,
+    condition: &Condition,
+) -> sqlx::Result<bool> {
+    let replaced = sqlx::query(
+        "UPDATE contacts SET etag = $4, vcard = $5, revision = $6, \
+         changed = greatest(now(), date_trunc('second', changed) + interval '1 second') \
+         WHERE owner = $1 AND name = $2 AND uid = $3 AND vcard IS NOT NULL \
+         AND ($7::text[] IS NULL OR ARRAY[etag::text, '*'] && $7) AND NOT ARRAY[etag::text, '*'] && $8",
+    )
+    .bind(contact.owner)
+    .bind(contact.name)
+    .bind(contact.uid)
+    .bind(contact.etag)
+    .bind(contact.vcard)
+    .bind(revision)
+    .bind(&condition.if_match)
+    .bind(&condition.if_none_match)
+    .execute(transaction)
+    .await?;
+    Ok(replaced.rows_affected() == 1)
+}
+
+/// Creates a contact where none is, and says whether it has. There may be the row of one that was deleted.
+async fn create(
+    transaction: &mut PgConnection,
+    contact: &NewContact<'_>,
+    revision: i64,
+) -> sqlx::Result<bool> {
+    let created = sqlx::query(
+        "INSERT INTO contacts AS old (owner, name, uid, etag, vcard, revision, changed) \
+         VALUES ($1, $2, $3, $4, $5, $6, now()) \
+         ON CONFLICT (owner, name) DO UPDATE SET uid = excluded.uid, etag = excluded.etag, \
+         vcard = excluded.vcard, revision = excluded.revision, \
+         changed = greatest(now(), date_trunc('second', old.changed) + interval '1 second') \
+         WHERE old.vcard IS NULL",
+    )
+    .bind(contact.owner)
+    .bind(contact.name)
+    .bind(contact.uid)
+    .bind(contact.etag)
+    .bind(contact.vcard)
+    .bind(revision)
+    .execute(transaction)
+    .await?;
+    Ok(created.rows_affected() == 1)
+}
+// ANCHOR_END: conditional-put
+
+/// What has become of a contact that a client wanted to delete.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Deleted {
+    Yes,
+    /// Nothing was changed: what is there does not meet the condition.
+    ConditionFailed,
+    NotThere,
+}
+
+/// Deletes a contact if the condition holds.
+pub async fn delete(
+    connection: &mut PgConnection,
+    owner: &str,
+    name: &str,
+    condition: &Condition,
+) -> sqlx::Result<Deleted> {
+    let mut transaction = connection.begin().await?;
+    if bury(&mut transaction, owner, name, condition).await? {
+        transaction.commit().await?;
+        return Ok(Deleted::Yes);
+    }
+    transaction.rollback().await?;
+    Ok(match find(connection, owner, name).await? {
+        Some(_) => Deleted::ConditionFailed,
+        None => Deleted::NotThere,
+    })
+}
+
+// ANCHOR: conditional-delete
+/// Takes the vCard out of the contact's row, and says whether it has. The row stays: clients that come later have to hear that
+/// the contact is gone.
+async fn bury(
+    transaction: &mut PgConnection,
+    owner: &str,
+    name: &str,
+    condition: &Condition,
+) -> sqlx::Result<bool> {
+    let revision = sync::next_revision(transaction, owner).await?;
+    let buried = sqlx::query(
+        "UPDATE contacts SET vcard = NULL, revision = $3 \
+         WHERE owner = $1 AND name = $2 AND vcard IS NOT NULL \
+         AND ($4::text[] IS NULL OR ARRAY[etag::text, '*'] && $4) AND NOT ARRAY[etag::text, '*'] && $5",
+    )
+    .bind(owner)
+    .bind(name)
+    .bind(revision)
+    .bind(&condition.if_match)
+    .bind(&condition.if_none_match)
+    .execute(transaction)
+    .await?;
+    Ok(buried.rows_affected() == 1)
+}
+// ANCHOR_END: conditional-delete

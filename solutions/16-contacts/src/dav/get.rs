@@ -1,0 +1,78 @@
+//! GET and HEAD: one contact, byte for byte as it was put.
+
+use axum::{
+    http::{
+        HeaderMap, StatusCode,
+        header::{
+            CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE,
+            LAST_MODIFIED,
+        },
+    },
+    response::{AppendHeaders, IntoResponse, Response},
+};
+
+use crate::{
+    database::contacts::{self, Contact},
+    dav::properties,
+    error::Error,
+    http::conditions::{self, Condition},
+    service::Service,
+    users::User,
+};
+
+/// Answers the vCard; 304 when the client has it already, 404 when there is none with this name, 412 when it is not the one that
+/// the client wants.
+pub async fn get(
+    service: &Service,
+    user: &User,
+    name: &str,
+    headers: &HeaderMap,
+) -> Result<Response, Error> {
+    let condition = Condition::of(headers)?;
+    let contact = find(service, user, name).await?;
+    if !holds(&condition, headers, &contact) {
+        return Err(Error::ConditionFailed);
+    }
+    let is_known = is_known(&condition, headers, &contact);
+    let last_modified = properties::last_modified(&contact).map(|date| (LAST_MODIFIED, date));
+    let etag = (ETAG, contact.etag.clone());
+    let headers = AppendHeaders([Some(etag), last_modified].into_iter().flatten());
+    if is_known {
+        return Ok((StatusCode::NOT_MODIFIED, headers).into_response());
+    }
+    let content_type = [(CONTENT_TYPE, properties::CONTENT_TYPE)];
+    Ok((headers, content_type, contact.vcard.unwrap_or_default()).into_response())
+}
+
+/// Whether it is the contact that the client wants: by `If-Match`, or else by `If-Unmodified-Since`.
+fn holds(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool {
+    match &condition.if_match {
+        Some(tags) => conditions::names(tags, &contact.etag),
+        None => conditions::date(headers, &IF_UNMODIFIED_SINCE)
+            .is_none_or(|date| contact.is_unchanged_since(date)),
+    }
+}
+
+/// Whether the client has this version: by `If-None-Match`, or else by `If-Modified-Since`.
+fn is_known(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool {
+    if headers.contains_key(IF_NONE_MATCH) {
+        return conditions::names(&condition.if_none_match, &contact.etag);
+    }
+    conditions::date(headers, &IF_MODIFIED_SINCE)
+        .is_some_and(|date| contact.is_unchanged_since(date))
+}
+
+/// The user's contact with this name.
+///
+/// # Errors
+/// There is none, or the database does not answer.
+pub async fn find(service: &Service, user: &User, name: &str) -> Result<Contact, Error> {
+    let found = service
+        .database
+        .read(async |connection| contacts::find(connection, user.name(), name).await)
+        .await?;
+    found.ok_or(NOT_THERE)
+}
+
+/// The answer where there is no such contact.
+pub const NOT_THERE: Error = Error::NotFound("there is no contact with this name");

@@ -1,0 +1,127 @@
+//! PUT: one contact, new or instead of the one that is there.
+
+use axum::{
+    extract::Request,
+    http::{StatusCode, header::ETAG},
+    response::{AppendHeaders, IntoResponse, Response},
+};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    database::contacts::{self, NewContact, Put},
+    dav::{paths, since},
+    error::{Error, dav::DavError},
+    http::{body, content_type::ContentType},
+    service::Service,
+    users::User,
+    vcard::{self, Card},
+};
+
+/// The largest vCard, in bytes: room for a photo of some hundred kilobytes, which is a third larger as text.
+pub const MAX_VCARD_BYTES: usize = 1 << 20;
+
+/// Answers 201 for a new contact and 204 for one that was there, both with its tag. Nothing is changed when the body cannot be
+/// used (403, 413, 415), the condition does not hold (412), or a UID would be there twice or change (409).
+///
+/// A client that names no condition overwrites what is there. There would be a status for it, 428. But programs that people use
+/// send none (Thunderbird), and would lose each edit instead of a few.
+pub async fn put(
+    service: &Service,
+    user: &User,
+    name: &str,
+    request: Request,
+) -> Result<Response, Error> {
+    let (head, body) = request.into_parts();
+    let content_type = ContentType::of(&head.headers);
+    let is_other = |content_type: &ContentType| !content_type.is_one_of(&MEDIA_TYPES);
+    if content_type.as_ref().is_some_and(is_other) {
+        return Err(DavError::SupportedAddressData.into());
+    }
+    let condition = since::condition(service, user, name, &head.headers).await?;
+    let bytes = body::read(&head.headers, body, MAX_VCARD_BYTES).await;
+    let bytes = bytes.map_err(|error| match error {
+        Error::BodyTooLarge(_) => DavError::MaxResourceSize.into(),
+        other => other,
+    })?;
+    if content_type.is_some_and(|content_type| !content_type.is_utf8(&bytes)) {
+        return Err(DavError::SupportedAddressData.into());
+    }
+    let Vcard {
+        text,
+        uid,
+        etag,
+        is_as_sent,
+    } = service.computing.run(move || Vcard::read(bytes)).await?;
+    let contact = NewContact {
+        owner: user.name(),
+        name,
+        uid: &uid,
+        etag: &etag,
+        vcard: &text,
+    };
+
+    let put = service
+        .database
+        .run(async |connection| contacts::put(connection, &contact, &condition).await)
+        .await?;
+    let status = match put {
+        Put::Created => StatusCode::CREATED,
+        Put::Replaced => StatusCode::NO_CONTENT,
+        Put::ConditionFailed => return Err(Error::ConditionFailed),
+        Put::UidConflict => return Err(uid_conflict(service, user, name, &uid).await?.into()),
+    };
+    // Who is told the tag takes it for the tag of what was sent.
+    let etag = is_as_sent.then_some((ETAG, etag));
+    Ok((status, AppendHeaders(etag)).into_response())
+}
+
+/// A vCard that may be stored.
+struct Vcard {
+    text: String,
+    uid: String,
+    etag: String,
+    /// It is byte for byte what was sent.
+    is_as_sent: bool,
+}
+
+impl Vcard {
+    fn read(bytes: Vec<u8>) -> Result<Vcard, DavError> {
+        let length = bytes.len();
+        let text = vcard::text_of(bytes).ok_or(DavError::ValidAddressData)?;
+        Ok(Vcard {
+            uid: Card::read(&text)?.uid(),
+            etag: etag(&text),
+            is_as_sent: text.len() == length,
+            text,
+        })
+    }
+}
+
+/// The names that clients have for vCards, the newest first. Some clients have none: what they send is a vCard, or is refused as none.
+const MEDIA_TYPES: [&str; 4] = [
+    "text/vcard",
+    "text/x-vcard",
+    "text/directory",
+    "application/vcard",
+];
+
+/// The tag of a text, in its quotes: the same text always has the same one, and no other text has it.
+fn etag(text: &str) -> String {
+    let digest = Sha256::digest(text);
+    format!("\"{}\"", hex::encode(&digest[..16]))
+}
+
+/// Names the contact that has this UID, or else the one that has another and keeps it.
+async fn uid_conflict(
+    service: &Service,
+    user: &User,
+    name: &str,
+    uid: &str,
+) -> Result<DavError, Error> {
+    let holder = service
+        .database
+        .read(async |connection| contacts::name_of(connection, user.name(), uid).await)
+        .await?;
+    let path = paths::contact(user, holder.as_deref().unwrap_or(name));
+    Ok(DavError::NoUidConflict(path))
+}

@@ -1,0 +1,65 @@
+//! Listing: contacts by their names, as many at a time as the service may hold. So a report can be on a whole book.
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::{
+    database::contacts::{self, Contact},
+    error::Error,
+    service::Service,
+    users::User,
+};
+
+/// The most contacts that the database is asked for at once.
+const PAGE: usize = 1000;
+
+// ANCHOR: listing
+/// A walk through the contacts with these names. No connection is kept between two pages, however slowly a client reads.
+pub struct Listing {
+    names: VecDeque<String>,
+    with_vcards: bool,
+}
+
+impl Listing {
+    /// Of these names, each of which is there once.
+    pub fn of(names: impl IntoIterator<Item = String>, with_vcards: bool) -> Listing {
+        Listing {
+            names: names.into_iter().collect(),
+            with_vcards,
+        }
+    }
+
+    /// The next names, each with its contact if there is one; `None` after the last page.
+    pub async fn next(
+        &mut self,
+        service: &Service,
+        user: &User,
+    ) -> Result<Option<Vec<(String, Option<Contact>)>>, Error> {
+        if self.names.is_empty() {
+            return Ok(None);
+        }
+        let names: Vec<String> = self.names.drain(..PAGE.min(self.names.len())).collect();
+        let with_vcards = self.with_vcards;
+        let found = service
+            .database
+            .read(async |connection| {
+                contacts::named(connection, user.name(), &names, with_vcards).await
+            })
+            .await?;
+        let mut found: HashMap<String, Contact> = found
+            .into_iter()
+            .map(|contact| (contact.name.clone(), contact))
+            .collect();
+        let mut page = Vec::new();
+        for name in names {
+            match found.remove(&name) {
+                // There was no more room for its vCard.
+                Some(contact) if with_vcards && contact.vcard.is_none() => {
+                    self.names.push_back(name);
+                }
+                contact => page.push((name, contact)),
+            }
+        }
+        Ok(Some(page))
+    }
+}
+// ANCHOR_END: listing

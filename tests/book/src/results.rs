@@ -173,7 +173,7 @@ impl MeasuredExercise {
         }
         let mut paths = names
             .iter()
-            .map(|name| ResultFile::own_path(workspace, name));
+            .map(|name| workspace.own_result(name));
         let own = paths.find(|path| path.is_file()).map(|path| {
             ResultFile::read(&path).map_err(|error| unreadable(workspace, &path, &error))
         });

@@ -6,7 +6,6 @@ pub mod cli;
 pub mod commands;
 pub mod doctor;
 pub mod editors;
-pub mod forms;
 pub mod gate;
 pub mod hints;
 pub mod hunt;

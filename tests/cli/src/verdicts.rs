@@ -18,14 +18,13 @@ use workshop_postgres::Server;
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What judges, below the checkout's root.
-const JUDGES: [&str; 22] = [
+const JUDGES: [&str; 18] = [
     "Cargo.lock",
     "Cargo.toml",
     "datasets",
     "tests/base/src",
     "tests/carddav/src",
     "tests/cli/src/commands/check.rs",
-    "tests/cli/src/forms.rs",
     "tests/cli/src/gate.rs",
     "tests/cli/src/hints.rs",
     "tests/cli/src/judge.rs",
@@ -37,10 +36,7 @@ const JUDGES: [&str; 22] = [
     "tests/harness/src",
     "tests/postgres/src",
     "tests/requests/src",
-    "tests/results/src/predictions.rs",
     "tests/suites",
-    "tests/tasks/src/energy/form.rs",
-    "tests/tasks/src/form.rs",
 ];
 
 /// The verdicts of a checkout.

@@ -7,20 +7,11 @@ use toml::Table;
 
 use crate::file::{JudgedPrediction, Metric, ResultFile, Verdict};
 use crate::key::{Key, START_UP, THROUGHPUT};
-use workshop_base::exercise::Catalogue;
+use workshop_base::exercise::{Catalogue, PREDICTED};
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
 
-/// The metrics that are predicted, in the order of the file, whose tables have their names.
-pub const KEYS: [&str; 6] = [
-    "start_up",
-    "throughput",
-    "p99",
-    "memory",
-    "cpu_per_request",
-    "size",
-];
 /// A prediction has held when it was within this factor of the truth.
 pub const FACTOR: f64 = 2.0;
 
@@ -55,7 +46,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<Prediction>> {
 
 fn parse(text: &str) -> Result<Vec<Prediction>, toml::de::Error> {
     let file: Table = toml::from_str(text)?;
-    let predictions = KEYS.iter().filter_map(|key| {
+    let predictions = PREDICTED.iter().filter_map(|key| {
         let table = file.get(*key)?;
         let number = |name: &str| -> Option<f64> { table.get(name)?.clone().try_into().ok() };
         let (ratio, confidence) = (number("ratio")?, number("confidence")?);
@@ -138,7 +129,11 @@ mod tests {
 
     #[test]
     fn what_is_predicted_is_measured() {
-        assert!(KEYS.iter().all(|key| METRICS.contains(&Key::of_data(key))));
+        assert!(
+            PREDICTED
+                .iter()
+                .all(|key| METRICS.contains(&Key::of_data(key)))
+        );
     }
 
     #[test]

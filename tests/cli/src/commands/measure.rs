@@ -76,7 +76,7 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
 pub(super) fn place(workspace: &Workspace, args: &ResultArgs, name: &str) -> PathBuf {
     match args.reference {
         true => ResultFile::reference_path(workspace, name),
-        false => ResultFile::own_path(workspace, name),
+        false => workspace.own_result(name),
     }
 }
 

@@ -8,7 +8,6 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -39,18 +38,6 @@ fn ended(child: &mut Child) -> ExitStatus {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-#[test]
-fn a_command_that_only_reads_ends_at_the_first() {
-    let folder = Folder::new();
-    let mut tool = folder.tool();
-    // It waits for a book that does not come.
-    let tool = tool.arg("preprocess").stdin(Stdio::piped());
-    let mut tool = tool.spawn().expect("the tool starts");
-    std::thread::sleep(Duration::from_millis(300));
-    send(&tool, Signal::SIGINT);
-    assert_eq!(ended(&mut tool).signal(), Some(2));
 }
 
 #[test]

@@ -405,7 +405,7 @@ fn notes(result: &ResultFile) -> Option<Item> {
         .into_iter()
         .chain(result.notes.iter().cloned())
         .collect();
-    (!notes.is_empty()).then(|| Item::List(title, notes))
+    (!notes.is_empty()).then_some(Item::List(title, notes))
 }
 
 /// One comparison in how many contains no 1 although there is no difference: an interval is one of 95 %.

@@ -45,7 +45,7 @@ pub struct JudgedService {
 /// Fills the empty book of a service, and asks what the load will ask. Every answer is compared with what is known to be right, so
 /// it is the same for all.
 pub async fn judge(stage: &Stage, subject: &Subject) -> anyhow::Result<JudgedService> {
-    let known = AddressBook::known_as(&stage.client, &book::credentials());
+    let known = AddressBook::known_as(&stage.client, book::credentials());
     let book = known.at(&book::path(subject));
     let wrong = |error| match error {
         TestError::CouldNotJudge(error) => error,

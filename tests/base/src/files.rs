@@ -389,6 +389,7 @@ pub fn crash_point() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
     #[test]
     fn a_file_is_replaced_and_nothing_else_is_left() -> anyhow::Result<()> {
@@ -429,15 +430,17 @@ mod tests {
                 let before = b"before".to_vec();
                 fs::write(&path, &before)?;
                 fs::create_dir(&way)?;
+                let is_over = AtomicBool::new(after.is_none());
                 let edited = std::thread::scope(|scope| {
                     let editor = scope.spawn(|| {
-                        // The tool is at work: it writes, or it has just removed the file.
-                        while after.is_some() && fs::read_dir(&way)?.next().is_none() {
+                        // The tool is at work, or on a busy machine it has been: it writes, or it has just removed the file.
+                        while !is_over.load(Relaxed) && fs::read_dir(&way)?.next().is_none() {
                             std::hint::spin_loop();
                         }
                         saves(&path)
                     });
                     let _ = replace(&way, &path, Some(&before), after);
+                    is_over.store(true, Relaxed);
                     editor.join()
                 });
                 edited.expect("an editor that ends")?;

@@ -13,10 +13,11 @@ use workshop_base::workspace::Workspace;
 use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session;
 use workshop_postgres::datasets::DataSet;
-use workshop_results::file::{JudgedPrediction, Mode, ResultFile};
+use workshop_results::file::{Mode, ResultFile};
+use workshop_results::predictions::{self, Prediction};
+use workshop_results::view;
 use workshop_results::view::Item;
 use workshop_results::write::text;
-use workshop_results::{predictions, view};
 use workshop_tasks as tasks;
 use workshop_tasks::at::ServiceAt;
 
@@ -59,11 +60,13 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
         text::print(&[Item::Table(table)]);
         return Ok(Outcome::Passed);
     }
+    // The predictions are about the port. A form that can't be read is better known before the minutes that a measurement takes.
+    let predictions = match !args.result.reference && exercise.is_port() {
+        true => predicted(workspace)?,
+        false => Vec::new(),
+    };
     let mut result = tasks::measure(workspace, &asked, args.result.data_set).await?;
-    // The predictions are about the port.
-    if !args.result.reference && exercise.is_port() {
-        result.predictions = judged(workspace, &result)?;
-    }
+    result.predictions = predictions::judged_by(&predictions, &result);
     let name = match args.result.reference {
         true => result.exercise.clone(),
         false => target.to_string(),
@@ -96,11 +99,10 @@ fn exercise(catalogue: &Catalogue, target: Target) -> anyhow::Result<&Exercise> 
     }
 }
 
-/// The reader's predictions compared with the result.
-fn judged(workspace: &Workspace, result: &ResultFile) -> anyhow::Result<Vec<JudgedPrediction>> {
-    let path = predictions::path(workspace)?;
-    if !path.is_file() {
-        return Ok(Vec::new());
+/// The reader's predictions; none in a course without exercise 1.
+fn predicted(workspace: &Workspace) -> anyhow::Result<Vec<Prediction>> {
+    match predictions::path(workspace) {
+        Ok(path) if path.is_file() => predictions::read(&path),
+        _ => Ok(Vec::new()),
     }
-    Ok(predictions::judged_by(&predictions::read(&path)?, result))
 }

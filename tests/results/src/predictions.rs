@@ -1,5 +1,6 @@
 //! The reader's predictions of exercise 1: read from `predictions.toml`, and compared with what was measured.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -32,32 +33,50 @@ pub fn path(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Ok(starter.join("predictions.toml"))
 }
 
-/// Reads those predictions that are filled in with numbers; a `"?"` is none.
+/// Reads the predictions that are filled in; a `"?"` is none. What is neither is an error, so that no prediction gets lost.
 pub fn read(path: &Path) -> anyhow::Result<Vec<Prediction>> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     parse(&text).map_err(|error| {
         Trouble::new(format!("{} is malformed: {error}", path.display()))
-            .expected("a table like [throughput] with ratio and confidence for each metric")
+            .expected("a table like [throughput] with ratio = 0.5 and confidence = 80 for each metric, with a point in a number, and no quotes")
             .next("just check exercise-1")
             .into()
     })
 }
 
-fn parse(text: &str) -> Result<Vec<Prediction>, toml::de::Error> {
-    let file: Table = toml::from_str(text)?;
-    let predictions = PREDICTED.iter().filter_map(|key| {
-        let table = file.get(*key)?;
-        let number = |name: &str| -> Option<f64> { table.get(name)?.clone().try_into().ok() };
-        let (ratio, confidence) = (number("ratio")?, number("confidence")?);
-        let is_sound = ratio.is_finite() && ratio > 0.0 && (0.0..=100.0).contains(&confidence);
-        is_sound.then(|| Prediction {
-            key: Key::of_data(key),
+fn parse(text: &str) -> Result<Vec<Prediction>, String> {
+    let file: Table = toml::from_str(text).map_err(|error| error.to_string())?;
+    let mut predictions = Vec::new();
+    for name in PREDICTED {
+        let number = |key, range| number(&file, name, key, range);
+        let ratio = number("ratio", f64::MIN_POSITIVE..=f64::MAX)?;
+        let confidence = number("confidence", 0.0..=100.0)?;
+        predictions.extend(ratio.zip(confidence).map(|(ratio, confidence)| Prediction {
+            key: Key::of_data(name),
             ratio,
             confidence,
-        })
-    });
-    Ok(predictions.collect())
+        }));
+    }
+    Ok(predictions)
+}
+
+/// A number of the file; none where it's left out, or a question mark still.
+fn number(
+    file: &Table,
+    table: &str,
+    key: &str,
+    range: RangeInclusive<f64>,
+) -> Result<Option<f64>, String> {
+    let Some(value) = file.get(table).and_then(|table| table.get(key)) else {
+        return Ok(None);
+    };
+    let number = value.clone().try_into().ok();
+    match number.filter(|number| range.contains(number)) {
+        Some(number) => Ok(Some(number)),
+        None if value.as_str() == Some("?") => Ok(None),
+        None => Err(format!("[{table}] {key} = {value}")),
+    }
 }
 
 /// Compares predictions with a measurement. An invalid one judges none, nor does one without Kotlin; a quick one judges
@@ -151,9 +170,18 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_prediction_either() {
-        let text = "[p99]\nratio = -1.0\nconfidence = 80\n[size]\nratio = 0.3\nconfidence = 130\n";
-        assert_eq!(parse(text).unwrap(), []);
+    fn what_is_no_prediction_is_named() {
+        for (wrong, named) in [
+            ("ratio = -1.0\nconfidence = 80", "[p99] ratio = -1.0"),
+            ("ratio = 0.3\nconfidence = 130", "[p99] confidence = 130"),
+            ("ratio = \"0,3\"\nconfidence = 80", "[p99] ratio = \"0,3\""),
+            ("ratio = 0,3\nconfidence = 80", "line 2"),
+        ] {
+            let error = parse(&format!("[p99]\n{wrong}\n")).unwrap_err();
+            assert!(error.contains(named), "{error}");
+        }
+        let from_windows = "\u{feff}[p99]\r\nratio = 0.3\r\nconfidence = 80\r\n";
+        assert_eq!(parse(from_windows).unwrap().len(), 1);
     }
 
     #[test]

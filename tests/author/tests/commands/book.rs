@@ -10,7 +10,6 @@ use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -574,7 +573,10 @@ fn a_command_that_only_reads_ends_at_the_first_signal() {
     // It waits for a book that does not come.
     let tool = tool.arg("preprocess").stdin(Stdio::piped());
     let mut tool = tool.spawn().expect("the tool starts");
-    std::thread::sleep(Duration::from_millis(300));
-    kill(Pid::from_raw(tool.id().cast_signed()), Signal::SIGINT).expect("it runs");
-    assert_eq!(tool.wait().expect("its end").signal(), Some(2));
+    let mut book = tool.stdin.take().expect("a pipe");
+    // More than a pipe holds, so the tool has begun to read when this is written.
+    book.write_all(&[b' '; 256 * 1024]).expect("it reads");
+    // Not Ctrl-C, which a shell has its jobs in the background ignore.
+    kill(Pid::from_raw(tool.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+    assert_eq!(tool.wait().expect("its end").signal(), Some(15));
 }

@@ -179,6 +179,7 @@ fn an_address_that_asks_for_tls_is_refused_without_its_password() {
     let output = folder
         .tool()
         .args(["seed", "small"])
+        .env_remove("WORKSHOP_POSTGRES")
         .env("WORKSHOP_DATABASE_URL", url)
         .output()
         .unwrap();

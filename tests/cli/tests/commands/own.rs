@@ -145,6 +145,8 @@ fn both_references_are_told_by_their_files() {
         "3-reports-once",
         "4-pages-and-edits",
         "6-bad-days",
+        "7-later-releases",
+        "8-strangers",
     ];
     let suites = stages.map(|stage| format!("stage-{stage}"));
     let judged_alike = ABOUT.replace("suites = []", &format!("suites = {suites:?}"));

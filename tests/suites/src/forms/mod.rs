@@ -61,8 +61,8 @@ impl Form {
     /// The tests with what came of them. All fail where the text isn't TOML, with the parser's words, line and column.
     pub fn judged(&self, text: &str) -> Vec<(&'static str, Result<(), Failure>)> {
         let table = text.parse::<Table>();
-        let table = table
-            .map_err(|error| Failure::new(format!("{} in TOML", self.file), error.to_string()));
+        let expected = format!("{} in TOML: a point in a number, and no unit", self.file);
+        let table = table.map_err(|error| Failure::new(expected, error.to_string()));
         let judge = |test| self.judge(table.as_ref().map_err(Clone::clone)?, test);
         let tests = self.tests().into_iter();
         tests.map(|test| (test, judge(test))).collect()

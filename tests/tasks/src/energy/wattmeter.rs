@@ -1,8 +1,9 @@
 //! A wattmeter between the plug and the machine, by the CSV that it writes: a file that grows, a pipe, or a serial line.
 //!
-//! Its first line names the columns; `time` and `watts` are read, in whatever order, the others are not. A time is in seconds
-//! since 1970 or, with a date, as RFC 3339 has it. A line without a number of watts is a gap. The meter's clock is its own: how far
-//! it is ahead of this machine's is the reader's to say.
+//! Its first line names the columns, with a comma, a semicolon or a tab between them; `time` and `watts` are read, in whatever order, the
+//! others are not. A time is in seconds since 1970 or, with a date, as RFC 3339 has it. Watts may have their unit, and a decimal comma. A
+//! line whose watts are empty or a word (`overload`) is a gap; a figure that can't be read is an error. The meter's clock is its own:
+//! how far it is ahead of this machine's is the reader's to say.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -16,6 +17,8 @@ use nix::fcntl::OFlag;
 use crate::energy::source::{EnergyReading, EnergySource, Sample, now_s};
 use workshop_base::outcome::Trouble;
 
+/// What some programs on Windows write before the first line.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 /// The columns that are read.
 const COLUMNS: [&str; 2] = ["time", "watts"];
 /// How long a meter has for its first line, and how late any line may come.
@@ -41,7 +44,7 @@ pub struct Wattmeter {
 /// Where the columns are, and what is between them.
 #[derive(Debug, Clone, Copy)]
 struct Header {
-    between: char,
+    between: u8,
     places: [usize; 2],
 }
 
@@ -110,23 +113,30 @@ impl Wattmeter {
     /// The sample of a line; none for the header and for a gap.
     fn sample(&mut self, line: &str) -> anyhow::Result<Option<Sample>> {
         self.lines += 1;
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
+        let line = line.trim_start_matches(BYTE_ORDER_MARK);
+        if line.trim().is_empty() || line.starts_with('#') {
             return Ok(None);
         }
         let Some(header) = self.header else {
             self.header = Some(self.header_of(line)?);
             return Ok(None);
         };
-        let fields: Vec<&str> = line.split(header.between).map(str::trim).collect();
+        let fields = fields(line, header.between)?;
         let [time, watts] = header
             .places
-            .map(|place| fields.get(place).copied().unwrap_or_default());
+            .map(|place| fields.get(place).unwrap_or_default());
         let at_s = seconds(time).with_context(|| {
             let (path, number) = (self.path.display(), self.lines);
             format!("{path}, line {number}: {time:?} is neither seconds since 1970 nor a time like 2026-01-31T08:15:00Z")
         })? - self.offset_s;
-        let watts = watts.parse::<f64>().ok().filter(|watts| watts.is_finite());
+        let watts = power(watts).map_err(|expected| {
+            let (path, number) = (self.path.display(), self.lines);
+            Trouble::new(format!(
+                "{path}, line {number}: {watts:?} is not a number of watts"
+            ))
+            .expected(expected)
+            .next("correct the line, or write it without watts if the meter had none")
+        })?;
         // A clock that was set back would count the same seconds twice.
         let Some(watts) = watts.filter(|_| at_s > self.last_s) else {
             return Ok(None);
@@ -138,26 +148,27 @@ impl Wattmeter {
         }))
     }
 
-    fn header_of(&self, line: &str) -> Result<Header, Trouble> {
-        let between = if line.contains(';') { ';' } else { ',' };
-        let names: Vec<String> = line
-            .split(between)
-            .map(|name| name.trim().trim_matches('"').to_lowercase())
-            .collect();
+    fn header_of(&self, line: &str) -> anyhow::Result<Header> {
+        let between = match line {
+            line if line.contains(';') => b';',
+            line if line.contains('\t') => b'\t',
+            _ => b',',
+        };
+        let fields = fields(line, between)?;
+        let names: Vec<String> = fields.iter().map(str::to_lowercase).collect();
         let places = COLUMNS.map(|column| names.iter().position(|name| name == column));
         match places {
             [Some(time), Some(watts)] => Ok(Header {
                 between,
                 places: [time, watts],
             }),
-            _ => Err(
-                Trouble::new(format!("{} begins with {line:?}", self.path.display()))
-                    .expected(format!(
-                        "a first line that names the columns {}",
-                        COLUMNS.join(" and ")
-                    ))
-                    .next("rename the columns, or write such a line at the beginning"),
-            ),
+            _ => Trouble::new(format!("{} begins with {line:?}", self.path.display()))
+                .expected(format!(
+                    "a first line that names the columns {}",
+                    COLUMNS.join(" and ")
+                ))
+                .next("rename the columns, or write such a line at the beginning")
+                .err(),
         }
     }
 }
@@ -201,12 +212,41 @@ impl EnergySource for Wattmeter {
     }
 }
 
+/// The fields of a line, without the quotes and the blanks around them.
+fn fields(line: &str, between: u8) -> anyhow::Result<csv::StringRecord> {
+    let mut lines = csv::ReaderBuilder::new()
+        .delimiter(between)
+        .has_headers(false)
+        .trim(csv::Trim::All)
+        .from_reader(line.as_bytes());
+    Ok(lines.records().next().transpose()?.unwrap_or_default())
+}
+
+/// Watts: `4.2`, `4,2`, `4.2 W`; none for an empty field and for words. A figure that is neither is an error, which says what is expected.
+fn power(text: &str) -> Result<Option<f64>, &'static str> {
+    if !text.contains(|character: char| character.is_ascii_digit()) {
+        return Ok(None);
+    }
+    let number = text.trim_end_matches(['W', 'w']).trim_end();
+    // One comma and no point: it can't be that of thousands in a meter for a plug.
+    let number = match number.split_once(',') {
+        Some((whole, rest)) if !rest.contains([',', '.']) && !whole.contains('.') => {
+            format!("{whole}.{rest}")
+        }
+        _ => number.to_owned(),
+    };
+    match number.parse::<f64>() {
+        Ok(watts) if watts.is_finite() => Ok(Some(watts)),
+        _ => Err("watts like 4.2, 4,2 or 4.2 W; an empty field or a word where there are none"),
+    }
+}
+
 /// A time in seconds since 1970; some meters count milliseconds.
 fn seconds(text: &str) -> Option<f64> {
     /// The year 5138 in seconds, 1973 in milliseconds.
     const MILLISECONDS: f64 = 1e11;
-    let text = text.trim_matches('"');
-    match text.parse::<f64>() {
+    // Between semicolons, seconds may have a comma as well.
+    match text.replacen(',', ".", 1).parse::<f64>() {
         Ok(number) if !number.is_finite() => None,
         Ok(number) if number > MILLISECONDS => Some(number / 1e3),
         Ok(number) => Some(number),
@@ -329,10 +369,38 @@ mod tests {
     }
 
     #[test]
+    fn figures_are_read_as_people_and_their_programs_write_them() {
+        let watts = |csv: &str| {
+            let (_folder, path) = file(csv);
+            let samples = Wattmeter::of(&path, 0.0).unwrap().read().unwrap();
+            let readings = samples.into_iter().map(|sample| sample.reading);
+            readings.collect::<Vec<_>>()
+        };
+        for csv in [
+            "time,watts\n1000,4.25\n",
+            "\u{feff}time,watts\r\n1000,4.25\r\n",
+            "time;watts\n1000,0;4,25\n",
+            "\"Time\",\"Watts\"\n\"1000\",\"4,25\"\n",
+            "time\twatts\n1000\t4.25 W\n",
+            "time, watts\n1000, 4.25W\n",
+        ] {
+            assert_eq!(watts(csv), [EnergyReading::Power(4.25)], "{csv:?}");
+        }
+        for gap in ["", "-", "overload", "\"\"", "unavailable"] {
+            assert_eq!(watts(&format!("time,watts\n1000,{gap}\n")), [], "{gap}");
+        }
+        for wrong in ["1,234.5", "4..2", "4.2 kW", "0x4"] {
+            let (_folder, path) = file(&format!("time;watts\n\n1000;{wrong}\n"));
+            let error = Wattmeter::of(&path, 0.0).unwrap().read().unwrap_err();
+            assert!(error.to_string().contains("line 3"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
     fn a_file_that_grows_is_read_on_where_it_ended_and_half_a_line_waits() {
         let (_folder, path) = file("watts;time\n3,5;1000\n4;1001\n5;10");
         let mut meter = Wattmeter::of(&path, 0.0).unwrap();
-        assert_eq!(times(&meter.read().unwrap()), [1001.0]);
+        assert_eq!(times(&meter.read().unwrap()), [1000.0, 1001.0]);
         assert!(meter.read().unwrap().is_empty());
         append(&path, "02\n6;1003\n");
         assert_eq!(times(&meter.read().unwrap()), [1002.0, 1003.0]);
@@ -355,7 +423,7 @@ mod tests {
     fn times_are_seconds_milliseconds_or_dates_with_a_zone() {
         assert_eq!(seconds("1732365720.5"), Some(1_732_365_720.5));
         assert_eq!(seconds("1732365720500"), Some(1_732_365_720.5));
-        assert_eq!(seconds("\"2024-11-23T12:42:00.5Z\""), Some(1_732_365_720.5));
+        assert_eq!(seconds("2024-11-23T12:42:00.5Z"), Some(1_732_365_720.5));
         assert_eq!(seconds("2024-11-23T13:42:00+01:00"), Some(1_732_365_720.0));
         assert_eq!(seconds("2024-11-23 13:42:00"), None);
         assert_eq!(seconds("nan"), None);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Counts lines of Rust: of each crate of the tool, and of each reference. Blank lines, comments and tests don't count: a line counts if
 # something other than a comment is on it, and counting ends where a file's `mod tests {` begins.
+# Of the working tree it also counts the crates, ours and others', that each of the tool's programs is compiled from.
 # Usage: tests/lines.sh [COMMIT]: of the working tree, or of a commit, so that before and after are counted in one way.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,16 +25,32 @@ lines() {
     done | wc -l
 }
 
+# What a check is compiled from, as CONTRIBUTING.md has it, where a test keeps it true.
+core=$(show CONTRIBUTING.md | sed -n 's|^core  \([a-z]*\).*|tests/\1|p')
+
 total=0
+of_the_core=0
 row() {
-    local count
+    local count mark=''
     count=$(lines "$1")
     total=$((total + count))
-    [ "$count" -eq 0 ] || printf '%7d  %s\n' "$count" "$1"
+    if grep -qxF "$1" <<<"$core"; then
+        mark='  (core)'
+        of_the_core=$((of_the_core + count))
+    fi
+    [ "$count" -eq 0 ] || printf '%7d  %s%s\n' "$count" "$1" "$mark"
 }
 
 for crate in $(list tests | sed -n 's|^\(tests/[a-z-]*\)/Cargo.toml$|\1|p' | sort -u); do row "$crate"; done
-printf '%7d  the tool, with the smallest service\n\n' "$total"
+printf '%7d  the tool, with the smallest service\n' "$total"
+printf '%7d  the core of it\n\n' "$of_the_core"
+if [ -z "$commit" ]; then
+    for program in workshop workshop-lab workshop-book workshop-author; do
+        crates=$(cargo tree --offline --quiet --package "$program" --edges normal,build --prefix none | sed 's/ (.*//' | sort -u | wc -l)
+        printf '%7d  crates that %s is compiled from\n' "$crates" "$program"
+    done
+    echo
+fi
 for folder in $(list solutions | sed -n 's|^\(solutions/[^/]*\)/Cargo.toml$|\1|p' | sort -u) tests/peers/axum tests/peers/rocket-reports; do
     row "$folder"
 done

@@ -11,6 +11,16 @@ use crate::outcome::Trouble;
 use crate::target::Target;
 use crate::workspace::Workspace;
 
+/// The metrics that exercise 1 has readers predict, in the order of its form, whose tables have their names.
+pub const PREDICTED: [&str; 6] = [
+    "start_up",
+    "throughput",
+    "p99",
+    "memory",
+    "cpu_per_request",
+    "size",
+];
+
 /// The minutes an exercise takes, as planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -5,7 +5,7 @@
 //! of the starter there is, and a checkout may be a plain download without history. Reference plus patch brings the
 //! starter back in all these cases, and the author's gate compares the two.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
@@ -23,6 +23,18 @@ const STARTER_ONLY: &str = "hints.md";
 
 /// What a folder holds in which a learner makes a crate of their own: copies of what lies beside the reference.
 const GIVEN_WITHOUT_CODE: [&str; 2] = ["README.md", "openapi.yaml"];
+
+/// Writes `starter.patch` beside the reference, from what lies in the starter's folder now; gives the file where it has changed.
+pub fn write_patch(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Option<PathBuf>> {
+    let starter = in_place(workspace, exercise)?;
+    let patch = make_patch(exercise, &reference(workspace, exercise)?, &starter)?;
+    let path = exercise.solution(workspace).join(STARTER_PATCH);
+    if files::read_if_there(&path)?.as_deref() == Some(patch.as_bytes()) {
+        return Ok(None);
+    }
+    files::write_atomically(&path, patch.as_bytes())?;
+    Ok(Some(path))
+}
 
 /// The reference as it looks in the learner's folder: under the learner's package name.
 pub fn reference(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {

@@ -1,5 +1,6 @@
 //! Where things are: the folders of the checkout that the tool works on.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use crate::outcome::Trouble;
@@ -74,6 +75,11 @@ impl Workspace {
     /// The reader's own result files; git-ignored.
     pub fn results(&self) -> PathBuf {
         self.root.join("results")
+    }
+
+    /// The reader's own result of a target, or of a measurement with a name: `results/exercise-3.json`.
+    pub fn own_result(&self, name: impl Display) -> PathBuf {
+        self.results().join(format!("{name}.json"))
     }
 
     /// What the tool keeps between commands; git-ignored.

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
@@ -30,7 +31,11 @@ fn crates() -> Graph {
             continue;
         }
         let dependencies = manifest["dependencies"].as_table().expect("a table").keys();
-        let ours = dependencies.filter_map(|name| name.strip_prefix("workshop-"));
+        // The one of the command line has no other name than the tool.
+        let ours = dependencies.filter_map(|name| match name.as_str() {
+            "workshop" => Some("cli"),
+            name => name.strip_prefix("workshop-"),
+        });
         let folder = folder.file_name().to_string_lossy().into_owned();
         graph.insert(folder, ours.map(str::to_owned).collect());
     }
@@ -283,6 +288,50 @@ fn every_crate_says_its_job_in_its_first_line() {
     }
 }
 
+/// The crates that the core is made of, which checks: that of the command line, and all below it.
+fn core(graph: &Graph) -> BTreeSet<String> {
+    let mut core = BTreeSet::from(["cli".to_owned()]);
+    let mut left = vec!["cli"];
+    while let Some(name) = left.pop() {
+        for below in &graph[name] {
+            if core.insert(below.clone()) {
+                left.push(below);
+            }
+        }
+    }
+    core
+}
+
+#[test]
+fn the_core_is_built_without_what_only_measuring_the_book_and_authors_need() {
+    let core = core(&crates());
+    for other in ["author", "book", "lab", "measure", "results", "tasks"] {
+        assert!(!core.contains(other), "the core imports {other}");
+    }
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--package", "workshop"])
+        .args(["--edges", "normal,build", "--prefix", "none"])
+        .current_dir(root())
+        .output()
+        .expect("cargo");
+    let tree = String::from_utf8_lossy(&tree.stdout).into_owned();
+    let crates: BTreeSet<&str> = tree
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert!(crates.contains("workshop-harness"), "{tree}");
+    for other in [
+        "mdbook",
+        "pulldown-cmark",
+        "html5gum",
+        "handlebars",
+        "distrs",
+    ] {
+        let found = crates.iter().find(|name| name.starts_with(other));
+        assert_eq!(found, None, "the core compiles what it does not need");
+    }
+}
+
 /// The picture in CONTRIBUTING.md is made of the manifests: `WRITE_PICTURE=1 cargo test -p workshop-base --test house`
 /// writes it anew.
 #[test]
@@ -290,6 +339,7 @@ fn the_picture_of_the_crates_is_true() {
     const BEGIN: &str = "<!-- the picture of the crates -->\n```text\n";
     const END: &str = "```\n<!-- end of the picture -->";
     let graph = crates();
+    let core = core(&graph);
     let mut picture = String::new();
     let mut left: BTreeSet<&String> = graph.keys().collect();
     // Those at the top that nothing left imports.
@@ -303,7 +353,8 @@ fn the_picture_of_the_crates_is_true() {
         for name in row {
             left.remove(name);
             let imports: Vec<&str> = graph[name].iter().map(String::as_str).collect();
-            let line = format!("{name:<9} ──▶  {}", imports.join("  "));
+            let part = if core.contains(name) { "core" } else { "" };
+            let line = format!("{part:<4}  {name:<9} ──▶  {}", imports.join("  "));
             writeln!(
                 picture,
                 "{}",

@@ -2,6 +2,7 @@
 
 mod board;
 pub mod check;
+pub mod commands;
 pub mod difference;
 pub mod expand;
 pub mod fault;

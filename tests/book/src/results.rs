@@ -171,9 +171,7 @@ impl MeasuredExercise {
             names.push(Target::Solution(number).to_string());
             names.extend((number == 1).then(|| Target::Kotlin.to_string()));
         }
-        let mut paths = names
-            .iter()
-            .map(|name| ResultFile::own_path(workspace, name));
+        let mut paths = names.iter().map(|name| workspace.own_result(name));
         let own = paths.find(|path| path.is_file()).map(|path| {
             ResultFile::read(&path).map_err(|error| unreadable(workspace, &path, &error))
         });

@@ -11,7 +11,6 @@ use crate::tests_list::and;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_results::file::ResultFile;
 
 /// How long a line of code takes to read, in seconds.
 const LINE: u32 = 3;
@@ -226,7 +225,7 @@ impl<'a> Way<'a> {
             name += " (optional)";
         }
         let target = Target::Exercise(exercise.number).to_string();
-        if ResultFile::own_path(self.workspace, &target).is_file() {
+        if self.workspace.own_result(target).is_file() {
             name += " ✓";
         }
         name

@@ -17,9 +17,22 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What the tool can do.
+/// What the tool can do; those who learn first. Each part is a program of its own: see [`crate::programs`].
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    #[command(flatten)]
+    Learn(LearnCommand),
+    #[command(flatten)]
+    Lab(LabCommand),
+    #[command(flatten)]
+    Book(BookCommand),
+    #[command(flatten)]
+    Author(AuthorCommand),
+}
+
+/// What learners do: the core, which every other program is built on.
+#[derive(Debug, Subcommand)]
+pub enum LearnCommand {
     /// Database, data, both services side by side: checked, measured, shown in the book
     Tour,
     /// What is here, what is missing, and the command that fixes it
@@ -35,15 +48,6 @@ pub enum Command {
         #[arg(long)]
         only: Option<String>,
     },
-    /// Start one target with a database of its own and leave it running
-    Run(RunArgs),
-    /// Have the compiler check an exercise's `query_as!` beside a database, and keep what that says in `.sqlx`
-    Prepare {
-        /// exercise-N
-        target: Target,
-    },
-    /// A service of prices that is slow or fails, as you like, for exercise 14
-    Upstream(UpstreamArgs),
     /// Check again at every change
     Watch {
         /// exercise-N or hunt
@@ -89,14 +93,6 @@ pub enum Command {
         /// exercise-N
         target: Target,
     },
-    /// A bug hunt: the reference with one mistake planted in it, for you to find
-    Hunt {
-        /// exercise-N
-        target: Target,
-        /// Count the time: each check says how much of it is left, and just watch hunt shows a clock
-        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=480))]
-        minutes: Option<u32>,
-    },
     /// Where you are in the course
     Progress {
         /// From now on each check leaves a line in this folder, a share or a synced one, for the instructor's board
@@ -109,6 +105,31 @@ pub enum Command {
         #[arg(long, conflicts_with = "to")]
         leave: bool,
     },
+    /// A bug hunt: the reference with one mistake planted in it, for you to find
+    Hunt {
+        /// exercise-N
+        target: Target,
+        /// Count the time: each check says how much of it is left, and just watch hunt shows a clock
+        #[arg(long, value_parser = clap::value_parser!(u32).range(1..=480))]
+        minutes: Option<u32>,
+    },
+    /// Start one target with a database of its own and leave it running
+    Run(RunArgs),
+    /// Have the compiler check an exercise's `query_as!` beside a database, and keep what that says in `.sqlx`
+    Prepare {
+        /// exercise-N
+        target: Target,
+    },
+    /// A service of prices that is slow or fails, as you like, for exercise 14
+    Upstream(UpstreamArgs),
+    /// Build the image of a service, try it out, and remove it
+    Image {
+        /// exercise-8, solution-8 or kotlin
+        target: Target,
+        /// Leave the image on the engine
+        #[arg(long)]
+        keep: bool,
+    },
     /// Make a data set
     Seed {
         /// small (10 000 rows), pi (1 000 000) or full (10 000 000)
@@ -117,8 +138,18 @@ pub enum Command {
         #[arg(long)]
         again: bool,
     },
-    /// Build a service for another kind of machine, as it would be shipped, and copy it there
-    Build(BuildArgs),
+    /// Remove the server, containers and databases that the course started
+    Clean,
+    /// Completions for a shell, to be read by it: source <(workshop completions bash)
+    Completions {
+        /// bash, zsh or fish
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What is measured, and what is made of that.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
     /// The measurement of an exercise, Kotlin and Rust side by side
     Measure(MeasureArgs),
     /// All results on one page, with the predictions scored
@@ -134,31 +165,48 @@ pub enum Command {
         #[arg(long, conflicts_with = "live")]
         minutes: bool,
     },
+    /// Build a service for another kind of machine, as it would be shipped, and copy it there
+    Build(BuildArgs),
     /// Compare the measuring with itself: no difference must be shown as none, a planted one in its size
     Calibrate(CalibrateArgs),
-    /// Build the image of a service, try it out, and remove it
-    Image {
-        /// exercise-8, solution-8 or kotlin
-        target: Target,
-        /// Leave the image on the engine
+    /// Play the peers of exercise 15, as orders on standard input say (called by measure)
+    #[command(hide = true)]
+    PlayPeers {
+        /// Where the service answers
+        base_url: String,
+    },
+}
+
+/// What is done with the book.
+#[derive(Debug, Subcommand)]
+pub enum BookCommand {
+    /// Build the book, into book-html
+    Book,
+    /// The book at a local address, rebuilt at every change
+    Serve {
+        /// The port to listen on
+        #[arg(long, default_value_t = 3000, value_parser = clap::value_parser!(u16).range(1..))]
+        port: u16,
+        /// The address to listen on
+        #[arg(long, default_value = "127.0.0.1")]
+        hostname: String,
+        /// Open it in a browser
         #[arg(long)]
-        keep: bool,
+        open: bool,
     },
-    /// Make the offline kit: crates, Maven's artifacts, tools, PostgreSQL and the book, for machines without a network
-    Kit {
-        /// Where it goes: an empty folder, or one with an older kit
-        folder: std::path::PathBuf,
+    /// What is wrong in the book, with file and line
+    BookCheck,
+    /// Replace the macros of a book (called by mdbook)
+    #[command(hide = true)]
+    Preprocess {
+        #[command(subcommand)]
+        asked: Option<RendererQuestion>,
     },
-    /// Do what a day in the room does on this machine, timed
-    Rehearse {
-        /// The plan, by its name in book/instructors/plans.toml; see the page For instructors
-        #[arg(long, default_value = "one-day")]
-        plan: String,
-        /// Only these: exercise-N …
-        exercises: Vec<Target>,
-    },
-    /// Remove the server, containers and databases that the course started
-    Clean,
+}
+
+/// What authors and instructors do.
+#[derive(Debug, Subcommand)]
+pub enum AuthorCommand {
     /// The author's gate: starters red as declared, references green, mistakes caught
     Verify {
         /// exercise-N or all
@@ -180,27 +228,11 @@ pub enum Command {
         #[arg(long)]
         since: Option<String>,
     },
-    /// Completions for a shell, to be read by it: source <(workshop completions bash)
-    Completions {
-        /// bash, zsh or fish
-        shell: clap_complete::Shell,
+    /// Write the patch that makes the starter out of the reference, after a change in the starter
+    StarterPatch {
+        /// exercise-N
+        target: Target,
     },
-    /// Build the book, into book-html
-    Book,
-    /// The book at a local address, rebuilt at every change
-    Serve {
-        /// The port to listen on
-        #[arg(long, default_value_t = 3000, value_parser = clap::value_parser!(u16).range(1..))]
-        port: u16,
-        /// The address to listen on
-        #[arg(long, default_value = "127.0.0.1")]
-        hostname: String,
-        /// Open it in a browser
-        #[arg(long)]
-        open: bool,
-    },
-    /// What is wrong in the book, with file and line
-    BookCheck,
     /// Write every file of a new exercise that continues another one
     NewExercise {
         /// Its number, which no exercise has
@@ -214,22 +246,18 @@ pub enum Command {
         #[arg(long, default_value = "A new step")]
         title: String,
     },
-    /// Write the patch that makes the starter out of the reference, after a change in the starter
-    StarterPatch {
-        /// exercise-N
-        target: Target,
+    /// Make the offline kit: crates, Maven's artifacts, tools, PostgreSQL and the book, for machines without a network
+    Kit {
+        /// Where it goes: an empty folder, or one with an older kit
+        folder: std::path::PathBuf,
     },
-    /// Replace the macros of a book (called by mdbook)
-    #[command(hide = true)]
-    Preprocess {
-        #[command(subcommand)]
-        asked: Option<RendererQuestion>,
-    },
-    /// Play the peers of exercise 15, as orders on standard input say (called by measure)
-    #[command(hide = true)]
-    PlayPeers {
-        /// Where the service answers
-        base_url: String,
+    /// Do what a day in the room does on this machine, timed
+    Rehearse {
+        /// The plan, by its name in book/instructors/plans.toml; see the page For instructors
+        #[arg(long, default_value = "one-day")]
+        plan: String,
+        /// Only these: exercise-N …
+        exercises: Vec<Target>,
     },
 }
 

@@ -12,7 +12,7 @@ use rand::seq::IteratorRandom;
 use serde::{Deserialize, Serialize};
 
 use crate::attempts;
-use crate::verdicts::digest;
+use crate::digest::digest;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files::{self, Tree};
 use workshop_base::mistakes::Mistake;

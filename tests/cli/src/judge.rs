@@ -2,7 +2,6 @@
 
 use anyhow::Context;
 
-use crate::forms;
 use crate::katas::{self, Katas};
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::peer;
@@ -14,6 +13,7 @@ use workshop_harness::report::Report;
 use workshop_harness::run::judge_phases;
 use workshop_harness::scenarios::Place;
 use workshop_postgres::Server;
+use workshop_suites::forms;
 
 /// Builds a target and judges it by these suites, or by all that its exercise's check asks. A starter is red as its exercise says.
 pub async fn judge(

@@ -1,20 +1,20 @@
-//! The command line: what its commands share.
+//! The command line: what its commands share, and those of learners.
 
 pub mod attempts;
-pub mod chain;
 pub mod cli;
 pub mod commands;
+pub mod digest;
 pub mod doctor;
 pub mod editors;
-pub mod forms;
-pub mod gate;
+pub mod front;
 pub mod hints;
 pub mod hunt;
 pub mod judge;
 pub mod katas;
+pub mod programs;
 pub mod references;
 pub mod room;
+pub mod signals;
 pub mod state;
 pub mod subject;
-pub mod verdicts;
 pub mod ways;

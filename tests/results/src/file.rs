@@ -192,11 +192,6 @@ impl Metric {
 }
 
 impl ResultFile {
-    /// Where the reader's own results of a target are, or the calibration: `results/exercise-3.json`.
-    pub fn own_path(workspace: &Workspace, target: impl std::fmt::Display) -> PathBuf {
-        workspace.results().join(format!("{target}.json"))
-    }
-
     /// Where the committed reference results of an exercise are: `book/reference-results/exercise-3.json`.
     pub fn reference_path(workspace: &Workspace, exercise: &str) -> PathBuf {
         workspace

@@ -8,20 +8,11 @@ use toml::Table;
 
 use crate::file::{JudgedPrediction, Metric, ResultFile, Verdict};
 use crate::key::{Key, START_UP, THROUGHPUT};
-use workshop_base::exercise::Catalogue;
+use workshop_base::exercise::{Catalogue, PREDICTED};
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
 
-/// The metrics that are predicted, in the order of the file, whose tables have their names.
-pub const KEYS: [&str; 6] = [
-    "start_up",
-    "throughput",
-    "p99",
-    "memory",
-    "cpu_per_request",
-    "size",
-];
 /// A prediction has held when it was within this factor of the truth.
 pub const FACTOR: f64 = 2.0;
 
@@ -57,7 +48,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<Prediction>> {
 fn parse(text: &str) -> Result<Vec<Prediction>, String> {
     let file: Table = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut predictions = Vec::new();
-    for name in KEYS {
+    for name in PREDICTED {
         let number = |key, range| number(&file, name, key, range);
         let ratio = number("ratio", f64::MIN_POSITIVE..=f64::MAX)?;
         let confidence = number("confidence", 0.0..=100.0)?;
@@ -157,7 +148,11 @@ mod tests {
 
     #[test]
     fn what_is_predicted_is_measured() {
-        assert!(KEYS.iter().all(|key| METRICS.contains(&Key::of_data(key))));
+        assert!(
+            PREDICTED
+                .iter()
+                .all(|key| METRICS.contains(&Key::of_data(key)))
+        );
     }
 
     #[test]

@@ -8,10 +8,10 @@ use anyhow::Context;
 
 use crate::file::{CALIBRATION, JudgedPrediction, ResultFile, TURNS, again};
 use crate::guide;
-use crate::predictions::{self, FACTOR, KEYS};
+use crate::predictions::{self, FACTOR};
 use crate::view::{self, Item, REFERENCE, Whose, YOURS};
 use crate::write::markdown;
-use workshop_base::exercise::Catalogue;
+use workshop_base::exercise::{Catalogue, PREDICTED};
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
@@ -206,7 +206,7 @@ fn predictions_made(workspace: &Workspace) -> anyhow::Result<usize> {
 fn judged(own: &[ResultFile]) -> Vec<(&ResultFile, &JudgedPrediction)> {
     let mut results: Vec<&ResultFile> = own.iter().collect();
     results.sort_by_key(|result| (result.task != "reads", place(result)));
-    let judged = KEYS.iter().filter_map(|key| {
+    let judged = PREDICTED.iter().filter_map(|key| {
         results.iter().find_map(|result| {
             let mut predictions = result.predictions.iter();
             Some((

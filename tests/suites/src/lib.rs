@@ -10,6 +10,7 @@
 
 mod an_empty_folder;
 mod faulty;
+pub mod forms;
 mod part;
 mod row;
 

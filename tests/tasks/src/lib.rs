@@ -20,7 +20,6 @@ mod contacts;
 pub mod endurance;
 pub mod energy;
 mod export;
-pub mod form;
 mod guard;
 mod heap;
 mod kotlin_rows;

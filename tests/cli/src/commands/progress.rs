@@ -14,7 +14,6 @@ use workshop_base::outcome::Outcome;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
 use workshop_base::{files, originals};
-use workshop_results::file::ResultFile;
 
 /// How far an exercise is: one line of the table.
 struct Standing<'a> {
@@ -92,7 +91,7 @@ impl<'a> Standing<'a> {
             started,
             green,
             memory,
-            measured: ResultFile::own_path(workspace, exercise.name()).is_file(),
+            measured: workspace.own_result(exercise.name()).is_file(),
         }
     }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use crate::cli::RunArgs;
-use crate::commands::interrupted;
 use crate::editors;
+use crate::signals::interrupted;
 use crate::subject::CheckTarget;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::{Outcome, Trouble};

@@ -8,18 +8,16 @@ use std::time::Instant;
 
 use anyhow::Context;
 
-use crate::cli::{MeasureArgs, ResultArgs};
-use crate::commands::measure;
 use crate::doctor;
 use crate::judge;
+use crate::programs::Sibling;
 
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
-use workshop_base::program::{self, Program};
+use workshop_base::program;
 use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_book::render::render;
 use workshop_harness::build::{self, Profile};
 use workshop_harness::scenarios::Place;
 use workshop_postgres::Server;
@@ -84,24 +82,18 @@ pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         "the same work, measured on both (a quick run, for orientation)",
     );
     wait_for(oha).await?;
-    let args = MeasureArgs {
-        long: None,
-        target: Some(reference),
-        quick: true,
-        thorough: false,
-        rounds: None,
-        peers: false,
-        at: None,
-        key: None,
-        result: ResultArgs {
-            data_set: Some(DATA_SET),
-            reference: false,
-        },
-    };
-    let measured = measure::run(workspace, &args).await?;
+    let (target, data_set) = (reference.to_string(), DATA_SET.to_string());
+    let quick = ["measure", &target, "--quick", "--data-set", &data_set];
+    let measured = Sibling::Lab.run(workspace, &quick).await?;
+    if measured == Outcome::CouldNotJudge {
+        return Ok(measured);
+    }
 
     step(6, "the book, with these figures in it");
-    render(workspace, None)?;
+    let shown = Sibling::Book.run(workspace, &["book"]).await?;
+    if shown != Outcome::Passed {
+        return Ok(shown);
+    }
     open(&workspace.root().join("book-html/your-results.html"));
     println!(
         "book-html/index.html is its first page; your figures are on the page of {} and on \"Your results\"",
@@ -131,7 +123,7 @@ fn step(number: usize, what: &str) {
 }
 
 /// Begins to bring what measures reads. If it has to be compiled, that takes minutes, and no core from anything else.
-fn bring_oha(workspace: &Workspace) -> Result<Program, Trouble> {
+fn bring_oha(workspace: &Workspace) -> Result<program::Program, Trouble> {
     let mut nice = Command::new("nice");
     nice.args(["-n", "19"])
         .arg(workspace.root().join("justw"))
@@ -141,7 +133,7 @@ fn bring_oha(workspace: &Workspace) -> Result<Program, Trouble> {
     program::start(nice)
 }
 
-async fn wait_for(mut oha: Program) -> anyhow::Result<()> {
+async fn wait_for(mut oha: program::Program) -> anyhow::Result<()> {
     if oha.child.try_wait()?.is_none() {
         println!("oha, which makes the load, is still being compiled: some minutes");
     }

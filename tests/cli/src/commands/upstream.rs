@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use crate::cli::UpstreamArgs;
-use crate::commands::interrupted;
+use crate::signals::interrupted;
 use workshop_base::outcome::Outcome;
 use workshop_harness::upstream::{Conduct, PriceFault, Upstream};
 

@@ -8,8 +8,9 @@ use anyhow::Context;
 use notify::{PollWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::commands::{check, exercise, interrupted};
+use crate::commands::{check, exercise};
 use crate::hunt::{self, Hunt};
+use crate::signals::interrupted;
 use crate::subject::CheckTarget;
 use workshop_base::exercise::Exercise;
 use workshop_base::files::{self, Tree};

@@ -78,7 +78,7 @@ fn of_the_user(name: &str) -> Option<&'static str> {
 #[test]
 fn what_misleads_is_cleared_and_a_check_is_green_on_both_sides() {
     for side in ["solution-3", "kotlin"] {
-        let mut check = Command::new(env!("CARGO_BIN_EXE_workshop"));
+        let mut check = Command::new(crate::TOOL);
         check
             .current_dir(root())
             .args(["check", side, "--only", TEST]);
@@ -98,7 +98,7 @@ fn what_misleads_is_cleared_and_a_check_is_green_on_both_sides() {
 #[test]
 fn an_engine_that_wants_certificates_is_refused_with_a_sentence() {
     for name in of(&[Rule::Refused]) {
-        let mut check = Command::new(env!("CARGO_BIN_EXE_workshop"));
+        let mut check = Command::new(crate::TOOL);
         let folder = tempfile::tempdir().expect("a temporary folder");
         check
             .current_dir(root())

@@ -6,6 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use workshop_base::exercise::Catalogue;
+use workshop_base::originals;
+use workshop_base::workspace::Workspace;
+
 /// A folder of its own for each test; it goes with the test.
 pub struct Folder {
     folder: tempfile::TempDir,
@@ -40,8 +44,16 @@ impl Folder {
         fs::read_to_string(self.path(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
+    /// Writes the patch that makes an exercise's starter out of its reference.
+    pub fn starter_patch(&self, number: u8) {
+        let workspace = Workspace::at(self.root());
+        let catalogue = Catalogue::read(&workspace).expect("exercises");
+        let exercise = catalogue.get(number).expect("an exercise");
+        originals::write_patch(&workspace, exercise).expect("a patch");
+    }
+
     pub fn tool(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_workshop"));
+        let mut command = Command::new(crate::TOOL);
         command
             .env("WORKSHOP_ROOT", self.root())
             .env_remove("WORKSHOP_CRASH_AT")

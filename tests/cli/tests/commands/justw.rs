@@ -27,7 +27,12 @@ echo "   Compiling a-thousand-crates v1.0.0" >&2
 : >"$FAKE/called-$1.$$"
 while ! [ -e "$FAKE/go" ]; do sleep 0.05; done
 case $1 in
-    build) mkdir -p target/debug; cp "$FAKE/workshop" target/debug/workshop ;;
+    build)
+        mkdir -p target/debug
+        while [ $# -gt 0 ]; do
+            [ "$1" != --bin ] || cp "$FAKE/workshop" "target/debug/$2"
+            shift
+        done ;;
     install)
         for tool; do :; done
         while [ "$1" != --root ]; do shift; done
@@ -253,6 +258,40 @@ fn what_is_fresh_is_not_built_again() {
     checkout.write("tests/cli/src/main.rs", "// changed");
     let (code, said) = checkout.start(&["--tool"]).end();
     assert_eq!((code, checkout.calls()), (Some(0), 2), "{said:?}");
+}
+
+#[test]
+fn a_program_beside_the_core_is_built_when_a_command_asks_for_it_and_says_so_once() {
+    let checkout = Checkout::new();
+    checkout.write("fake/go", "");
+    checkout.program("cargo", &format!("echo \"$*\" >>\"$FAKE/asked\"\n{CARGO}"));
+    assert_eq!(checkout.start(&["--tool"]).end().0, Some(0));
+    assert!(!checkout.path("target/debug/workshop-lab").exists());
+    let run = || {
+        let (code, said) = checkout
+            .start(&["--run", "workshop-lab", "measure", "exercise-3"])
+            .end();
+        let ran = fs::read_to_string(checkout.path("fake/ran")).expect("its call");
+        assert_eq!((code, &*ran), (Some(0), "measure exercise-3\n"), "{said:?}");
+        said
+    };
+    let said = run();
+    let once = "compiling the part of the tool that this needs, once: workshop-lab";
+    assert_eq!(said, [once]);
+    assert_eq!(run(), Vec::<String>::new());
+    let asked = fs::read_to_string(checkout.path("fake/asked")).expect("what cargo was asked");
+    assert_eq!(checkout.calls(), 2, "{asked}");
+    // A change makes all of them stale, but those that no command asks for are left as they are.
+    checkout.write("tests/cli/src/main.rs", "// changed");
+    assert_eq!(checkout.start(&["--tool"]).end().0, Some(0));
+    let asked = fs::read_to_string(checkout.path("fake/asked")).expect("what cargo was asked");
+    let last = asked.lines().last().unwrap_or_default();
+    assert!(
+        last.contains("--bin workshop") && !last.contains("workshop-lab"),
+        "{last}"
+    );
+    assert_eq!(run(), Vec::<String>::new());
+    assert_eq!(checkout.calls(), 4);
 }
 
 /// Changes a file of the tool, with a date of years ago: an archive, a backup and a stash bring such.

@@ -69,7 +69,7 @@ impl Course {
         let real = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let target =
             std::env::var_os("CARGO_TARGET_DIR").map_or(real.join("target"), PathBuf::from);
-        let output = Command::new(env!("CARGO_BIN_EXE_workshop"))
+        let output = Command::new(crate::TOOL)
             .args(arguments)
             .env("WORKSHOP_ROOT", self.checkout.workspace.root())
             .env("CARGO_TARGET_DIR", target)

@@ -6,9 +6,8 @@
 )]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -39,21 +38,6 @@ fn ended(child: &mut Child) -> ExitStatus {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-#[test]
-fn a_command_that_only_reads_ends_at_the_first() {
-    let folder = Folder::new();
-    let mut tool = folder.tool();
-    // It waits for a book that does not come.
-    let tool = tool.arg("preprocess").stdin(Stdio::piped());
-    let mut tool = tool.spawn().expect("the tool starts");
-    let mut book = tool.stdin.take().expect("a pipe");
-    // More than a pipe holds, so the tool has begun to read when this is written.
-    book.write_all(&[b' '; 256 * 1024]).expect("it reads");
-    // Not Ctrl-C, which a shell has its jobs in the background ignore.
-    send(&tool, Signal::SIGTERM);
-    assert_eq!(ended(&mut tool).signal(), Some(15));
 }
 
 #[test]

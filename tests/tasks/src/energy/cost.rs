@@ -4,7 +4,7 @@
 //! kWh, the intensity I of the grid in g/kWh, the share M of what making the hardware took, and the functional unit R, here a
 //! million requests.
 
-use crate::energy::form::Hardware;
+use workshop_suites::forms::energy::Hardware;
 
 /// The functional unit.
 pub const REQUESTS: f64 = 1e6;

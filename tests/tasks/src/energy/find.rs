@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::energy::form::WantedFigure;
 use crate::energy::rapl::Rapl;
 use crate::energy::source::EnergySource;
 use crate::energy::wattmeter::Wattmeter;
 use workshop_base::outcome::Trouble;
+use workshop_suites::forms::energy::WantedFigure;
 
 /// The variable with another folder than `/sys/class`, for tests and demonstrations.
 const ROOT: &str = "WORKSHOP_ENERGY_ROOT";

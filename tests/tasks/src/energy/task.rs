@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::energy::find;
-use crate::energy::form::{EnergyForm, FORM};
 use crate::energy::interval::Energy;
 use crate::energy::meter::Meter;
 use crate::tables::energy::{self as tables, AT_RATE, SATURATED};
@@ -27,6 +26,7 @@ use workshop_results::key::{
     At, CPU, CPU_PER_REQUEST_SATURATED, DATABASE_CPU, DATABASE_ENERGY, ENERGY, Key, LOAD_CPU,
     POWER, POWER_IDLE, SERVICE_ENERGY, THROUGHPUT,
 };
+use workshop_suites::forms::energy::{EnergyForm, FORM};
 
 /// What is known of each load everywhere.
 const EVERYWHERE: [(Reading, Key); 3] = [

@@ -1,7 +1,6 @@
 //! Exercise 17: CPU seconds and joules per million requests, servers for the reader's own load, and CO₂.
 
 use crate::energy::cost::{self, REQUESTS};
-use crate::energy::form::EnergyForm;
 use workshop_base::process;
 use workshop_measure::tables::ratio;
 use workshop_results::figures::figure;
@@ -11,6 +10,7 @@ use workshop_results::key::{
     THROUGHPUT,
 };
 use workshop_results::shown::{Cell, Column, Table};
+use workshop_suites::forms::energy::EnergyForm;
 
 /// The load whose energy counts for CO₂: a server that isn't full.
 pub const AT_RATE: At = At::Load("at_rate", "at the same rate");
@@ -185,10 +185,10 @@ fn carbon(result: &ResultFile, form: &EnergyForm) -> Option<Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::energy::form::{Hardware, WantedFigure};
     use std::collections::BTreeMap;
     use workshop_results::file::{Better, Metric, Mode, SCHEMA, Side, SideValue};
     use workshop_results::manifest::Manifest;
+    use workshop_suites::forms::energy::{Hardware, WantedFigure};
 
     fn metric(key: Key, values: [f64; 2]) -> Metric {
         let value = |(side, value): (&str, f64)| SideValue {

@@ -1,6 +1,6 @@
 //! Memory over a hundred thousand QR codes, for each tier of the ladder: what leaks a little with every call is seen here and
 //! nowhere else. It takes minutes, so it runs only when it is asked for:
-//! `cargo test --package workshop --test commands -- --ignored endurance:: --nocapture`, with `solution_9` at the end for one tier.
+//! `cargo test --package workshop-author --test commands -- --ignored endurance:: --nocapture`, with `solution_9` at the end for one tier.
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::cli::BuildArgs;
+use workshop::cli::BuildArgs;
 use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::program;

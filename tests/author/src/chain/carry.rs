@@ -222,7 +222,7 @@ impl<'a> Carrying<'a> {
             step.keeps(&files::shown(self.workspace, &folder.join(path)));
         }
         step.write_all(&folder, &in_place, &starter)?;
-        let patch = starter_patch(self.workspace, exercise)?;
+        let patch = originals::write_patch(self.workspace, exercise)?;
         step.written.extend(patch);
         Ok(())
     }
@@ -276,18 +276,6 @@ impl CarryStep<'_> {
         }
         Ok(())
     }
-}
-
-/// Writes `starter.patch` beside the reference, from what lies in the starter's folder now; gives the file where it has changed.
-pub fn starter_patch(
-    workspace: &Workspace,
-    exercise: &Exercise,
-) -> anyhow::Result<Option<PathBuf>> {
-    let reference = originals::reference(workspace, exercise)?;
-    let starter = originals::in_place(workspace, exercise)?;
-    let patch = originals::make_patch(exercise, &reference, &starter)?;
-    let path = exercise.solution(workspace).join(originals::STARTER_PATCH);
-    write(&path, Some(patch.as_bytes()))
 }
 
 /// Writes a file or removes it; gives it where that changes something.

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use sha1::{Digest, Sha1};
+use workshop::digest::{in_digits, take, take_tree};
 use workshop_base::files::{self, Tree};
 use workshop_base::probe;
 use workshop_base::workspace::Workspace;
@@ -18,29 +19,26 @@ use workshop_postgres::Server;
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What judges, below the checkout's root.
-const JUDGES: [&str; 22] = [
+const JUDGES: [&str; 19] = [
     "Cargo.lock",
     "Cargo.toml",
     "datasets",
+    "tests/author/src/gate.rs",
+    "tests/author/src/verdicts.rs",
     "tests/base/src",
     "tests/carddav/src",
     "tests/cli/src/commands/check.rs",
-    "tests/cli/src/forms.rs",
-    "tests/cli/src/gate.rs",
+    "tests/cli/src/digest.rs",
     "tests/cli/src/hints.rs",
     "tests/cli/src/judge.rs",
     "tests/cli/src/katas.rs",
     "tests/cli/src/references.rs",
     "tests/cli/src/state.rs",
-    "tests/cli/src/verdicts.rs",
     "tests/cli/src/ways.rs",
     "tests/harness/src",
     "tests/postgres/src",
     "tests/requests/src",
-    "tests/results/src/predictions.rs",
     "tests/suites",
-    "tests/tasks/src/energy/form.rs",
-    "tests/tasks/src/form.rs",
 ];
 
 /// The verdicts of a checkout.
@@ -136,30 +134,6 @@ fn take_all(hash: &mut Sha1, name: &str, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Stands for all files of a folder: other files, another digest.
-pub fn digest(tree: &Tree) -> String {
-    let mut hash = Sha1::new();
-    take_tree(&mut hash, tree);
-    in_digits(hash)
-}
-
-fn in_digits(hash: Sha1) -> String {
-    let bytes = hash.finalize();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn take_tree(hash: &mut Sha1, tree: &Tree) {
-    for (path, bytes) in tree {
-        take(hash, &path.to_string_lossy(), bytes);
-    }
-}
-
-/// With their lengths, so that no two inputs look alike.
-fn take(hash: &mut Sha1, name: &str, bytes: &[u8]) {
-    hash.update(format!("{} {name} {} ", name.len(), bytes.len()));
-    hash.update(bytes);
-}
-
 /// Best effort: what cannot be removed is in the way of nothing.
 fn forget_the_old(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -205,33 +179,37 @@ mod tests {
 
     /// What the judges use and what has no say in a verdict: what is told of one, and what rests on no key.
     const NO_JUDGES: [&str; 6] = [
-        "chain",
-        "commands/solution",
-        "editors",
-        "hunt",
-        "room",
-        "subject",
+        "tests/author/src/chain",
+        "tests/cli/src/commands/solution",
+        "tests/cli/src/editors",
+        "tests/cli/src/hunt",
+        "tests/cli/src/room",
+        "tests/cli/src/subject",
     ];
 
     #[test]
     fn whatever_judges_is_in_the_key_of_a_verdict() -> anyhow::Result<()> {
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-        let judges = JUDGES
-            .iter()
-            .filter_map(|path| path.strip_prefix("tests/cli/src/"));
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let judges = JUDGES.iter().filter(|path| path.ends_with(".rs"));
         let mut used = 0;
         for judge in judges {
-            let text = fs::read_to_string(sources.join(judge))?;
+            let own = judge.split("src/").next().unwrap_or_default();
+            let text = fs::read_to_string(root.join(judge))?;
             let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-            let imports = code
-                .lines()
-                .filter_map(|line| line.strip_prefix("use crate::"));
-            // Several in braces are on one line each, but for two.
-            let modules = imports.flat_map(|import| match import.strip_prefix('{') {
-                Some(list) => list.split(", ").collect::<Vec<_>>(),
-                None => vec![import],
+            let imports = code.lines().filter_map(|line| {
+                let import = line.strip_prefix("use crate::").map(|import| (own, import));
+                let of_cli = || line.strip_prefix("use workshop::");
+                import.or_else(|| of_cli().map(|import| ("tests/cli/", import)))
             });
-            for module in modules {
+            // Several in braces are on one line each, but for two.
+            let modules = imports.flat_map(|(folder, import)| {
+                let list = match import.strip_prefix('{') {
+                    Some(list) => list.split(", ").collect(),
+                    None => vec![import],
+                };
+                list.into_iter().map(move |module| (folder, module))
+            });
+            for (folder, module) in modules {
                 let mut names = module
                     .split([':', ',', ';', '}'])
                     .filter(|name| !name.is_empty());
@@ -240,18 +218,16 @@ mod tests {
                     (Some(module), _) => module.to_owned(),
                     _ => continue,
                 };
-                let is_known = JUDGES.contains(&&*format!("tests/cli/src/{module}.rs"))
-                    || NO_JUDGES.contains(&&*module);
+                let module = format!("{folder}src/{module}");
+                let is_known =
+                    JUDGES.contains(&&*format!("{module}.rs")) || NO_JUDGES.contains(&&*module);
                 assert!(is_known, "{judge} uses {module}, which is in no key");
                 used += 1;
             }
         }
         assert!(used > 10, "{used} are used");
         for judge in JUDGES {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("../..")
-                .join(judge);
-            assert!(path.exists(), "{judge}");
+            assert!(root.join(judge).exists(), "{judge}");
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! `just calibrate`: compares the measuring with itself; exit 0 when all claims hold, of many calibrations as often as a good
 //! ruler's would; 1 when not.
 
-use crate::cli::CalibrateArgs;
-use crate::commands::measure;
+use crate::measure;
+use workshop::cli::CalibrateArgs;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::workspace::Workspace;
 use workshop_measure::protocol::lab::{self, Lab};

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::folder::{Folder, assert_says, exercise_toml};
-use workshop::chain;
+use workshop_author::chain;
 use workshop_base::exercise::Catalogue;
 use workshop_base::originals;
 use workshop_base::workspace::Workspace;
@@ -490,4 +490,20 @@ fn the_chain_of_the_course_holds() {
             exercise.name()
         );
     }
+}
+
+#[test]
+fn a_starter_that_differs_outside_the_edit_list_gets_no_patch() {
+    let course = Course::new();
+    course.edit("exercises/02-first/src/start.rs", "// a", "// A");
+    assert_says(
+        &course.fails(&["starter-patch", "exercise-2"], 1),
+        &["src/start.rs", "edit list"],
+    );
+}
+
+#[test]
+fn a_slip_in_what_is_to_be_verified_is_answered_with_what_was_meant() {
+    let said = Course::new().fails(&["verify", "exercise2"], 2);
+    assert_says(&said, &["did you mean exercise-2?", "just verify all"]);
 }

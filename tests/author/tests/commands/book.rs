@@ -7,12 +7,17 @@
 )]
 
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tempfile::TempDir;
 use workshop_base::workspace::Workspace;
 use workshop_book::render::render;
+
+use crate::folder::Folder;
 
 /// A checkout in a temporary folder with a book of one exercise, which is whole until a test breaks it.
 struct Checkout {
@@ -95,7 +100,7 @@ impl Checkout {
     }
 
     fn workshop(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_workshop"));
+        let mut command = Command::new(crate::TOOL);
         command
             .env("WORKSHOP_ROOT", self.folder.path())
             .current_dir(self.folder.path())
@@ -559,4 +564,19 @@ fn the_book_of_this_checkout_builds_with_all_that_its_projector_view_needs() {
     ] {
         assert!(page.contains(part), "the projector view needs {part}");
     }
+}
+
+#[test]
+fn a_command_that_only_reads_ends_at_the_first_signal() {
+    let folder = Folder::new();
+    let mut tool = folder.tool();
+    // It waits for a book that does not come.
+    let tool = tool.arg("preprocess").stdin(Stdio::piped());
+    let mut tool = tool.spawn().expect("the tool starts");
+    let mut book = tool.stdin.take().expect("a pipe");
+    // More than a pipe holds, so the tool has begun to read when this is written.
+    book.write_all(&[b' '; 256 * 1024]).expect("it reads");
+    // Not Ctrl-C, which a shell has its jobs in the background ignore.
+    kill(Pid::from_raw(tool.id().cast_signed()), Signal::SIGTERM).expect("it runs");
+    assert_eq!(tool.wait().expect("its end").signal(), Some(15));
 }

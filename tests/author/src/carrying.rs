@@ -56,7 +56,7 @@ pub fn run(
 
 /// Writes `starter.patch` beside the reference, from what lies in the starter's folder now.
 pub fn starter_patch(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Outcome> {
-    match carry::starter_patch(workspace, exercise)? {
+    match originals::write_patch(workspace, exercise)? {
         Some(path) => println!("wrote {}", files::shown(workspace, &path)),
         None => println!("{} has everything already", originals::STARTER_PATCH),
     }

@@ -25,7 +25,7 @@ async fn a_service_that_is_there_shows_what_can_be_seen_from_outside() -> anyhow
     let service = Service::start(&workspace, &launch, &settings).await?;
     let url = format!("http://localhost:{}/", service.address().port());
     let measure = |options: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_workshop"))
+        let output = Command::new(crate::TOOL)
             .args(["measure", "solution-4", "--quick", "--at", &url])
             .args(options)
             .stdin(Stdio::null())

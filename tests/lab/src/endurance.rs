@@ -1,7 +1,8 @@
 //! `just measure endurance`: a long run in chunks. What has come of it is written and shown, also when Ctrl-C stops it.
 
-use crate::cli::EnduranceArgs;
-use crate::commands::{interrupted, measure};
+use crate::measure;
+use workshop::cli::EnduranceArgs;
+use workshop::signals::interrupted;
 use workshop_base::outcome::{Interrupted, Outcome};
 use workshop_base::workspace::Workspace;
 use workshop_results::figures::{THIN, count};

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 
-use crate::commands::{check, seed};
-use crate::doctor;
-use crate::subject::CheckTarget;
+use workshop::commands::{check, seed};
+use workshop::doctor;
+use workshop::subject::CheckTarget;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;

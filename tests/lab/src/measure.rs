@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::cli::{MeasureArgs, ResultArgs};
+use workshop::cli::{MeasureArgs, ResultArgs};
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
@@ -76,15 +76,15 @@ pub async fn run(workspace: &Workspace, args: &MeasureArgs) -> anyhow::Result<Ou
 }
 
 /// Where a result of this name belongs.
-pub(super) fn place(workspace: &Workspace, args: &ResultArgs, name: &str) -> PathBuf {
+pub(crate) fn place(workspace: &Workspace, args: &ResultArgs, name: &str) -> PathBuf {
     match args.reference {
         true => ResultFile::reference_path(workspace, name),
-        false => ResultFile::own_path(workspace, name),
+        false => workspace.own_result(name),
     }
 }
 
 /// Writes a result, shows it, and says where it is.
-pub(super) fn write(workspace: &Workspace, result: &ResultFile, path: &Path) -> anyhow::Result<()> {
+pub(crate) fn write(workspace: &Workspace, result: &ResultFile, path: &Path) -> anyhow::Result<()> {
     result.write(path)?;
     text::print(&view::terminal(result));
     println!("\nwritten to {}", files::shown(workspace, path));

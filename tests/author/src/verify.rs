@@ -1,8 +1,8 @@
 //! `just verify`: the author's gate, for one exercise or all.
 
 use crate::gate::{self, Gate, Judgment};
-use crate::references::Reference;
-use crate::ways::OtherWay;
+use workshop::references::Reference;
+use workshop::ways::OtherWay;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::{Outcome, Trouble};

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::chain::carry;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files::{self, Tree};
 use workshop_base::originals;
@@ -17,39 +16,39 @@ use workshop_base::workspace::Workspace;
 const SKELETON: [(&str, &str); 9] = [
     (
         "solutions/{folder}/exercise.toml",
-        include_str!("../skeleton/exercise.toml"),
+        include_str!("skeleton/exercise.toml"),
     ),
     (
         "exercises/{folder}/exercise.toml",
-        include_str!("../skeleton/exercise.toml"),
+        include_str!("skeleton/exercise.toml"),
     ),
     (
         "solutions/{folder}/src/hello.rs",
-        include_str!("../skeleton/hello.rs"),
+        include_str!("skeleton/hello.rs"),
     ),
     (
         "exercises/{folder}/src/hello.rs",
-        include_str!("../skeleton/starter-hello.rs"),
+        include_str!("skeleton/starter-hello.rs"),
     ),
     (
         "exercises/{folder}/hints.md",
-        include_str!("../skeleton/hints.md"),
+        include_str!("skeleton/hints.md"),
     ),
     (
         "solutions/{folder}/mistakes/a-list.patch",
-        include_str!("../skeleton/a-list.patch"),
+        include_str!("skeleton/a-list.patch"),
     ),
     (
         "solutions/{folder}/mistakes/another-name.patch",
-        include_str!("../skeleton/another-name.patch"),
+        include_str!("skeleton/another-name.patch"),
     ),
     (
         "tests/suites/src/{module}.rs",
-        include_str!("../skeleton/suite.rs"),
+        include_str!("skeleton/suite.rs"),
     ),
     (
         "book/exercises/{folder}.md",
-        include_str!("../skeleton/page.md"),
+        include_str!("skeleton/page.md"),
     ),
 ];
 
@@ -150,7 +149,7 @@ pub fn run(workspace: &Workspace, number: u8, origin: u8, title: &str) -> anyhow
     }
 
     let catalogue = Catalogue::read(workspace)?;
-    carry::starter_patch(workspace, catalogue.get(number)?)?;
+    originals::write_patch(workspace, catalogue.get(number)?)?;
     let folder = names.folder();
     println!(
         "exercise-{number} continues exercise-{origin}: it greets, has a suite, hints, two mistakes and a chapter. Now change, in this order:\n  \

@@ -14,7 +14,7 @@ use workshop_base::workspace::Workspace;
 use workshop_results::board::Board;
 use workshop_results::write::escape;
 
-use crate::room::{self, Person, RoomLine};
+use workshop::room::{self, Person, RoomLine};
 
 /// How often the lines are read again. Shares and synced folders have no events that one could wait for.
 const AGAIN: Duration = Duration::from_secs(2);

@@ -6,28 +6,37 @@ use std::process::Command;
 
 use anyhow::Context;
 
-use crate::cli::RendererQuestion;
+use crate::render::render;
+use crate::{check, preprocessor};
+use workshop::cli::{BookCommand, RendererQuestion};
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::probe;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
-use workshop_book::render::render;
-use workshop_book::{check, preprocessor};
+
+/// Runs one command. It ends as any program does when it is interrupted.
+pub fn run(workspace: &Workspace, command: BookCommand) -> anyhow::Result<Outcome> {
+    match command {
+        BookCommand::Book => build(workspace),
+        BookCommand::Serve {
+            port,
+            hostname,
+            open,
+        } => serve(workspace, port, &hostname, open),
+        BookCommand::BookCheck => checked(workspace),
+        BookCommand::Preprocess { asked } => preprocess(asked),
+    }
+}
 
 /// Builds the book into its usual folder.
-pub fn build(workspace: &Workspace) -> anyhow::Result<Outcome> {
+fn build(workspace: &Workspace) -> anyhow::Result<Outcome> {
     render(workspace, None)?;
     println!("book-html/index.html is its first page");
     Ok(Outcome::Passed)
 }
 
 /// Has the program mdbook serve the book, with this program as its preprocessor. mdbook itself panics when a port is taken.
-pub fn serve(
-    workspace: &Workspace,
-    port: u16,
-    hostname: &str,
-    open: bool,
-) -> anyhow::Result<Outcome> {
+fn serve(workspace: &Workspace, port: u16, hostname: &str, open: bool) -> anyhow::Result<Outcome> {
     if let Err(error) = TcpListener::bind((hostname, port)) {
         let mut next = port.saturating_add(1)..=port.saturating_add(100);
         let free = next.find(|port| TcpListener::bind((hostname, *port)).is_ok());
@@ -57,7 +66,7 @@ pub fn serve(
 }
 
 /// Prints every fault with file and line.
-pub fn check(workspace: &Workspace) -> anyhow::Result<Outcome> {
+fn checked(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let faults = check::check(workspace)?;
     for fault in &faults {
         println!("{fault}");
@@ -73,7 +82,7 @@ pub fn check(workspace: &Workspace) -> anyhow::Result<Outcome> {
 }
 
 /// Answers mdBook: whether a renderer is supported, or with the book expanded.
-pub fn preprocess(asked: Option<RendererQuestion>) -> anyhow::Result<Outcome> {
+fn preprocess(asked: Option<RendererQuestion>) -> anyhow::Result<Outcome> {
     if let Some(RendererQuestion::Supports { renderer }) = asked {
         return Ok(Outcome::of(renderer == preprocessor::RENDERER));
     }

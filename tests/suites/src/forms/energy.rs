@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::form::{self, FormLine, is_in, number};
+use crate::forms::{Form, FormLine, is_in, number};
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_harness::failure::Failure;
@@ -57,7 +57,7 @@ pub struct Hardware {
 }
 
 /// What the form is judged by.
-pub static FORM: form::Form = form::Form {
+pub static FORM: Form = Form {
     file: "energy.toml",
     filled_in: "every_line_is_filled_in",
     is_filled: |value| value.as_str() != Some("?"),

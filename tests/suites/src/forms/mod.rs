@@ -1,9 +1,25 @@
-//! The forms in TOML that learners fill in: what each line has to be, and the judge of them all.
+//! The forms in TOML that learners fill in: what each line has to be, and the judge of them all. No service is needed: a form is judged
+//! by the suite of its exercise, line by line.
+
+pub mod energy;
+mod predict;
 
 use std::ops::RangeInclusive;
 
+use anyhow::Context;
 use toml::{Table, Value};
+
+use workshop_base::exercise::Exercise;
+use workshop_base::files;
+use workshop_harness::build::Crate;
 use workshop_harness::failure::Failure;
+use workshop_harness::report::{Report, TestStatus};
+
+/// The suites that judge a form, each with its form: exercises 1 and 17.
+const FORMS: [(&str, &Form); 2] = [
+    ("predict", &predict::FORM),
+    ("a-watt-of-requests", &energy::FORM),
+];
 
 /// A form. A test of it is a sentence that some of its lines are held to.
 #[derive(Debug)]
@@ -88,4 +104,42 @@ pub fn is_in(value: &Value, range: RangeInclusive<f64>) -> bool {
 /// A number, whether written `2` or `2.0`.
 pub fn number(value: &Value) -> Option<f64> {
     value.clone().try_into().ok()
+}
+
+/// Judges the form of an exercise, in this crate's folder.
+pub fn judge(exercise: &Exercise, place: &Crate) -> anyhow::Result<Report> {
+    let mut forms = FORMS.iter();
+    let form = forms.find(|(suite, _)| exercise.suites.iter().any(|own| own == suite));
+    let (suite, form) =
+        form.with_context(|| format!("no suite of {} judges a form", exercise.name()))?;
+    let text = files::text(&place.folder.join(form.file))?;
+    let mut report = Report::new(&place.package);
+    for (test, judged) in form.judged(&text) {
+        let status = match judged {
+            Ok(()) => TestStatus::Passed,
+            Err(failure) => TestStatus::Failed {
+                failure,
+                log: String::new(),
+            },
+        };
+        report.add(suite, test, status);
+    }
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_that_is_no_toml_fails_every_test_with_the_place() {
+        for (_, form) in FORMS {
+            let judged = form.judged("[grid\nratio = 1");
+            assert_eq!(judged.len(), form.tests().len());
+            for (test, judged) in judged {
+                let failure = judged.expect_err(test);
+                assert!(failure.actual.contains("line 1"), "{}", failure.actual);
+            }
+        }
+    }
 }

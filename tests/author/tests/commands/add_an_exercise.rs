@@ -67,7 +67,7 @@ impl Copy {
 
     fn workshop(&self, arguments: &[&str]) -> String {
         run(self
-            .command(self.path("target/debug/workshop"))
+            .command(self.path("target/debug/workshop-author"))
             .args(arguments))
     }
 }
@@ -75,7 +75,7 @@ impl Copy {
 impl Drop for Copy {
     /// Its PostgreSQL goes with it.
     fn drop(&mut self) {
-        let tool = self.path("target/debug/workshop");
+        let tool = self.path("target/debug/workshop-author");
         if tool.is_file() {
             let _ = self.command(tool).arg("clean").output();
         }
@@ -86,7 +86,13 @@ impl Drop for Copy {
 fn an_exercise_is_added_by_one_command() {
     let copy = Copy::new();
     let build = || {
-        let arguments = ["build", "--quiet", "--workspace", "--bin", "workshop"];
+        let arguments = [
+            "build",
+            "--quiet",
+            "--workspace",
+            "--bin",
+            "workshop-author",
+        ];
         run(copy.command("cargo").args(arguments))
     };
     build();
@@ -104,7 +110,7 @@ fn an_exercise_is_added_by_one_command() {
     // Its mistakes can be hunted as well.
     copy.workshop(&["hunt", "exercise-99"]);
     let red = copy
-        .command(copy.path("target/debug/workshop"))
+        .command(copy.path("target/debug/workshop-author"))
         .args(["check", "hunt"])
         .output();
     assert_eq!(red.expect("it starts").status.code(), Some(1));

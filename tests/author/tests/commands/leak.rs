@@ -1,6 +1,6 @@
 //! Endurance runs on services that leak, die or are stopped: what a run finds, and what it says. These are small runs on a build
 //! for checks. The one on releases, with the course's own chunks and 200 000 requests each, takes minutes and runs only when it is
-//! asked for: `cargo test --package workshop --test commands -- --ignored leak:: a_release`.
+//! asked for: `cargo test --package workshop-author --test commands -- --ignored leak:: a_release`.
 
 #![expect(
     clippy::expect_used,

@@ -1,5 +1,6 @@
-// What a machine can see of the built book, in the system's Chromium: axe-core finds nothing that is this book's to fix on ten
-// kinds of pages, no two texts of the printed book lie on top of each other, and a talk on the projector draws a beat with each key.
+// What a machine can see of the built book, in the system's Chromium: axe-core finds nothing that is this book's to fix on some
+// kinds of pages, no two texts of the printed book lie on top of each other, a talk on the projector draws a beat with each key, and a
+// question is answered.
 // `npm ci --ignore-scripts --omit=optional`, then `node check.mjs`, which reads book-html of the checkout, or the folder it is given.
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,7 +14,7 @@ const { getDocument, VerbosityLevel } = await import('pdfjs-dist/legacy/build/pd
 
 const book = resolve(process.argv[2] ?? new URL('../../../book-html', import.meta.url).pathname);
 const PAGES = [
-    'preface', 'setting-up', 'exercises/00-warm-up', 'exercises/03-read-a-record', 'exercises/08-ship-it',
+    'preface', 'setting-up', 'the-port/who-owns-the-settings', 'your-results', 'instructors/in-the-room', 'exercises/00-warm-up', 'exercises/03-read-a-record', 'exercises/08-ship-it',
     'exercises/12-route-by-route', 'exercises/14-waiting-for-others', 'contract', 'cheat-sheet', 'for-instructors',
     'instructors/talks', 'instructors/answer-sheets',
 ];
@@ -120,6 +121,33 @@ async function talk(browser) {
     await page.close();
 }
 
+/** A question is answered by the keyboard, with and without scripts, and the first answer is kept and counted. */
+async function question(browser) {
+    const fault = (what, got) => faults.push(`the-port/who-owns-the-settings, a question: ${what}; got ${JSON.stringify(got)}`);
+    for (const javaScriptEnabled of [true, false]) {
+        const context = await browser.newContext({ javaScriptEnabled });
+        const page = await context.newPage();
+        await page.goto(pathToFileURL(resolve(book, 'the-port/who-owns-the-settings.html')).href);
+        const choice = page.locator('.question .choice').first();
+        await choice.locator('summary').focus();
+        await page.keyboard.press('Enter');
+        const why = await choice.locator('p').isVisible();
+        why || fault(`Enter shows why, with scripts ${javaScriptEnabled ? 'on' : 'off'}`, why);
+        if (javaScriptEnabled) {
+            const said = await page.locator('.told').textContent();
+            said.startsWith('No.') || fault('what is opened is said aloud', said);
+            await page.goto(pathToFileURL(resolve(book, 'your-results.html')).href);
+            const counted = await page.locator('.own-answers').textContent();
+            counted.includes('Answered: 1. Right at the first try: 0.') || fault('one answer is counted', counted);
+            await page.goto(pathToFileURL(resolve(book, 'instructors/in-the-room.html')).href);
+            await page.locator('.room-answers textarea').fill('moved-list a-; x b+\nmoved-list b+');
+            const row = await page.locator('.room-answers tbody tr').first().innerText();
+            /^moved-list\s+2\s+1\s+a: 1$/.test(row) || fault('the room is counted', row);
+        }
+        await context.close();
+    }
+}
+
 if (!existsSync(resolve(book, 'print.html'))) {
     giveUp(`there is no book in ${book}`, 'mdbook build, in the root of the checkout');
 }
@@ -132,6 +160,7 @@ let printed;
 try {
     await accessibility(browser);
     await talk(browser);
+    await question(browser);
     printed = await print(browser);
 } finally {
     await browser.close();

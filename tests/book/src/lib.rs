@@ -12,6 +12,7 @@ pub mod macros;
 pub mod panes;
 pub mod plans;
 pub mod preprocessor;
+pub mod question;
 pub mod render;
 pub mod results;
 pub mod schedule;

@@ -15,6 +15,7 @@ use walkdir::WalkDir;
 
 use crate::expand::Expander;
 use crate::fault::PageFault;
+use crate::question;
 use crate::render::render;
 use crate::site::{Page, Site};
 use crate::way::Way;
@@ -47,6 +48,7 @@ pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<PageFault>> {
     let site = Site::read(workspace)?;
     let expander = Expander::new(workspace, &site)?;
     let mut faults = minutes::check(workspace, &site, &expander.catalogue)?;
+    faults.extend(question::check(workspace)?);
     let words = Way::new(workspace, &site, &expander.catalogue).core_words();
     if words > CORE_WAY {
         let problem = Trouble::new(format!("the core way has {words} words"))

@@ -5,7 +5,8 @@ use crate::macros::{self, MacroCall};
 use crate::site::{Page, Site};
 use crate::source::Excerpt;
 use crate::{
-    board, difference, green, guess, panes, question, results, schedule, sheet, tests_list, typed,
+    board, difference, green, guess, panes, picture, question, results, schedule, sheet,
+    tests_list, typed,
 };
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::Trouble;
@@ -13,7 +14,7 @@ use workshop_base::workspace::Workspace;
 use workshop_results::file::{CALIBRATION, ENDURANCE, TURNS};
 
 /// Every macro, as a page writes it.
-pub const MACROS: [&str; 18] = [
+pub const MACROS: [&str; 19] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
@@ -28,6 +29,7 @@ pub const MACROS: [&str; 18] = [
     "{{#tests exercise-3}}",
     "{{#typed exercise-3}}",
     "{{#guess exercise-3 typed-parameter}}",
+    "{{#picture move}}",
     "{{#questions loans}}",
     "{{#sheet exercise-3}}",
     "{{#board the-port}}",
@@ -134,6 +136,10 @@ impl<'a> Expander<'a> {
                 let [of, slug] = call.takes(EXAMPLE)?;
                 let of = self.catalogue.get(macros::exercise(of, EXAMPLE)?)?;
                 guess::render(self.workspace, of, slug)
+            }
+            "picture" => {
+                let [name] = call.takes("{{#picture move}}")?;
+                picture::render(self.workspace, name)
             }
             "questions" => {
                 let [name] = call.takes("{{#questions loans}}")?;

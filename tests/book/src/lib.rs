@@ -10,6 +10,7 @@ mod guess;
 pub mod html;
 pub mod macros;
 pub mod panes;
+pub mod picture;
 pub mod plans;
 pub mod preprocessor;
 pub mod question;

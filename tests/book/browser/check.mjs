@@ -1,10 +1,12 @@
 // What a machine can see of the built book, in the system's Chromium: axe-core finds nothing that is this book's to fix on some
 // kinds of pages, no two texts of the printed book lie on top of each other, a talk on the projector draws a beat with each key, and a
-// question is answered.
+// question is answered, and the katas run by a stand-in for the playground.
 // `npm ci --ignore-scripts --omit=optional`, then `node check.mjs`, which reads book-html of the checkout, or the folder it is given.
-import { existsSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 
@@ -148,6 +150,68 @@ async function question(browser) {
     }
 }
 
+/** What the playground answers to this code with its tests, by the rustc of this machine. */
+function playground({ code }) {
+    const folder = mkdtempSync(join(tmpdir(), 'kata-'));
+    try {
+        writeFileSync(join(folder, 'main.rs'), code);
+        const built = spawnSync('rustc', ['--edition', '2024', '--test', 'main.rs', '-o', 'kata'], { cwd: folder, encoding: 'utf8' });
+        const ran = built.status === 0 ? spawnSync(join(folder, 'kata'), { encoding: 'utf8' }) : built;
+        return { success: ran.status === 0, stdout: ran.stdout, stderr: built.stderr };
+    } finally {
+        rmSync(folder, { recursive: true });
+    }
+}
+
+/** Each kata is red as it is, green with the reference, and says so where code doesn't compile or there is no network. */
+async function katas(browser) {
+    const references = new URL('../../../solutions/00-warm-up/tests', import.meta.url).pathname;
+    const fault = (name, what, got) => faults.push(`exercises/00-warm-up, kata ${name}: ${what}; it says ${got}`);
+    const page = await browser.newPage();
+    let isAway = false;
+    const asked = [];
+    await page.route(/^https?:/, route => {
+        asked.push(route.request().url());
+        if (isAway) {
+            return route.abort();
+        }
+        const body = JSON.stringify(playground(route.request().postDataJSON()));
+        return route.fulfill({ body, contentType: 'application/json', headers: { 'Access-Control-Allow-Origin': '*' } });
+    });
+    await page.goto(pathToFileURL(resolve(book, 'exercises/00-warm-up.html')).href);
+    if (asked.length > 0) {
+        fault('any', 'nothing is asked before the button is pressed', asked[0]);
+    }
+    const all = await page.locator('.kata-here').all();
+    if (all.length !== 12) {
+        fault('any', 'twelve katas are on the page', all.length);
+    }
+    for (const kata of all) {
+        const name = await kata.getAttribute('data-kata');
+        const run = async (code, expected) => {
+            if (code !== null) {
+                await kata.locator('textarea').fill(code);
+            }
+            await kata.getByRole('button', { name: 'Run the tests' }).click();
+            await kata.locator('button:disabled').waitFor({ state: 'detached' });
+            const said = await kata.locator('.kata-said').textContent();
+            said.startsWith(expected) || fault(name, `"${expected} …" is expected`, said);
+        };
+        await kata.locator('summary').first().click();
+        await run(null, 'Red: ');
+        const file = readdirSync(references).find(file => file.startsWith(`kata_${name}_`));
+        const [reference] = readFileSync(join(references, file), 'utf8').split('#[test]');
+        await run(reference, 'Green: ');
+        if (name === 'a') {
+            await run('fn label(', 'It doesn’t compile.');
+            isAway = true;
+            await run(reference, 'The playground can’t be reached');
+            isAway = false;
+        }
+    }
+    await page.close();
+}
+
 if (!existsSync(resolve(book, 'print.html'))) {
     giveUp(`there is no book in ${book}`, 'mdbook build, in the root of the checkout');
 }
@@ -161,6 +225,7 @@ try {
     await accessibility(browser);
     await talk(browser);
     await question(browser);
+    await katas(browser);
     printed = await print(browser);
 } finally {
     await browser.close();

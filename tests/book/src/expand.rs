@@ -5,7 +5,7 @@ use crate::macros::{self, MacroCall};
 use crate::site::{Page, Site};
 use crate::source::Excerpt;
 use crate::{
-    board, difference, green, guess, panes, picture, question, results, schedule, sheet,
+    board, difference, green, guess, kata, panes, picture, question, results, schedule, sheet,
     tests_list, typed,
 };
 use workshop_base::exercise::{Catalogue, Exercise};
@@ -14,7 +14,7 @@ use workshop_base::workspace::Workspace;
 use workshop_results::file::{CALIBRATION, ENDURANCE, TURNS};
 
 /// Every macro, as a page writes it.
-pub const MACROS: [&str; 19] = [
+pub const MACROS: [&str; 20] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
@@ -29,6 +29,7 @@ pub const MACROS: [&str; 19] = [
     "{{#tests exercise-3}}",
     "{{#typed exercise-3}}",
     "{{#guess exercise-3 typed-parameter}}",
+    "{{#kata a}}",
     "{{#picture move}}",
     "{{#questions loans}}",
     "{{#sheet exercise-3}}",
@@ -136,6 +137,10 @@ impl<'a> Expander<'a> {
                 let [of, slug] = call.takes(EXAMPLE)?;
                 let of = self.catalogue.get(macros::exercise(of, EXAMPLE)?)?;
                 guess::render(self.workspace, of, slug)
+            }
+            "kata" => {
+                let [name] = call.takes("{{#kata a}}")?;
+                kata::render(self.workspace, self.catalogue.get(0)?, name)
             }
             "picture" => {
                 let [name] = call.takes("{{#picture move}}")?;

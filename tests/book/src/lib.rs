@@ -8,6 +8,7 @@ pub mod fault;
 pub mod green;
 mod guess;
 pub mod html;
+mod kata;
 pub mod macros;
 pub mod panes;
 pub mod picture;

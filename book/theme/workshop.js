@@ -43,7 +43,7 @@
     // What scrolls sideways takes the keyboard's focus and has a name. The panes of the book have both already; this is for
     // plain code blocks and tables, and only as long as they are too wide for the window.
     const named = [];
-    for (const [selector, name] of [['pre > code', 'Code'], ['.table-wrapper', 'Table']]) {
+    for (const [selector, name] of [['pre > code', 'Code'], ['.table-wrapper', 'Table'], ['.picture-frame', 'Picture']]) {
         for (const element of document.querySelectorAll(selector)) {
             if (!element.hasAttribute('tabindex')) {
                 named.push([element, name]);

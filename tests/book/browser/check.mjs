@@ -1,9 +1,12 @@
-// What a machine can see of the built book, in the system's Chromium: axe-core finds nothing that is this book's to fix on ten
-// kinds of pages, no two texts of the printed book lie on top of each other, and a talk on the projector draws a beat with each key.
+// What a machine can see of the built book, in the system's Chromium: axe-core finds nothing that is this book's to fix on some
+// kinds of pages, no two texts of the printed book lie on top of each other, a talk on the projector draws a beat with each key, and a
+// question is answered, and the katas run by a stand-in for the playground.
 // `npm ci --ignore-scripts --omit=optional`, then `node check.mjs`, which reads book-html of the checkout, or the folder it is given.
-import { existsSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 
@@ -13,7 +16,7 @@ const { getDocument, VerbosityLevel } = await import('pdfjs-dist/legacy/build/pd
 
 const book = resolve(process.argv[2] ?? new URL('../../../book-html', import.meta.url).pathname);
 const PAGES = [
-    'preface', 'setting-up', 'exercises/00-warm-up', 'exercises/03-read-a-record', 'exercises/08-ship-it',
+    'preface', 'setting-up', 'the-port/who-owns-the-settings', 'your-results', 'instructors/in-the-room', 'exercises/00-warm-up', 'exercises/03-read-a-record', 'exercises/08-ship-it',
     'exercises/12-route-by-route', 'exercises/14-waiting-for-others', 'contract', 'cheat-sheet', 'for-instructors',
     'instructors/talks', 'instructors/answer-sheets',
 ];
@@ -120,6 +123,95 @@ async function talk(browser) {
     await page.close();
 }
 
+/** A question is answered by the keyboard, with and without scripts, and the first answer is kept and counted. */
+async function question(browser) {
+    const fault = (what, got) => faults.push(`the-port/who-owns-the-settings, a question: ${what}; got ${JSON.stringify(got)}`);
+    for (const javaScriptEnabled of [true, false]) {
+        const context = await browser.newContext({ javaScriptEnabled });
+        const page = await context.newPage();
+        await page.goto(pathToFileURL(resolve(book, 'the-port/who-owns-the-settings.html')).href);
+        const choice = page.locator('.question .choice').first();
+        await choice.locator('summary').focus();
+        await page.keyboard.press('Enter');
+        const why = await choice.locator('p').isVisible();
+        why || fault(`Enter shows why, with scripts ${javaScriptEnabled ? 'on' : 'off'}`, why);
+        if (javaScriptEnabled) {
+            const said = await page.locator('.told').textContent();
+            said.startsWith('No.') || fault('what is opened is said aloud', said);
+            await page.goto(pathToFileURL(resolve(book, 'your-results.html')).href);
+            const counted = await page.locator('.own-answers').textContent();
+            counted.includes('Answered: 1. Right at the first try: 0.') || fault('one answer is counted', counted);
+            await page.goto(pathToFileURL(resolve(book, 'instructors/in-the-room.html')).href);
+            await page.locator('.room-answers textarea').fill('moved-list a-; x b+\nmoved-list b+');
+            const row = await page.locator('.room-answers tbody tr').first().innerText();
+            /^moved-list\s+2\s+1\s+a: 1$/.test(row) || fault('the room is counted', row);
+        }
+        await context.close();
+    }
+}
+
+/** What the playground answers to this code with its tests, by the rustc of this machine. */
+function playground({ code }) {
+    const folder = mkdtempSync(join(tmpdir(), 'kata-'));
+    try {
+        writeFileSync(join(folder, 'main.rs'), code);
+        const built = spawnSync('rustc', ['--edition', '2024', '--test', 'main.rs', '-o', 'kata'], { cwd: folder, encoding: 'utf8' });
+        const ran = built.status === 0 ? spawnSync(join(folder, 'kata'), { encoding: 'utf8' }) : built;
+        return { success: ran.status === 0, stdout: ran.stdout, stderr: built.stderr };
+    } finally {
+        rmSync(folder, { recursive: true });
+    }
+}
+
+/** Each kata is red as it is, green with the reference, and says so where code doesn't compile or there is no network. */
+async function katas(browser) {
+    const references = new URL('../../../solutions/00-warm-up/tests', import.meta.url).pathname;
+    const fault = (name, what, got) => faults.push(`exercises/00-warm-up, kata ${name}: ${what}; it says ${got}`);
+    const page = await browser.newPage();
+    let isAway = false;
+    const asked = [];
+    await page.route(/^https?:/, route => {
+        asked.push(route.request().url());
+        if (isAway) {
+            return route.abort();
+        }
+        const body = JSON.stringify(playground(route.request().postDataJSON()));
+        return route.fulfill({ body, contentType: 'application/json', headers: { 'Access-Control-Allow-Origin': '*' } });
+    });
+    await page.goto(pathToFileURL(resolve(book, 'exercises/00-warm-up.html')).href);
+    if (asked.length > 0) {
+        fault('any', 'nothing is asked before the button is pressed', asked[0]);
+    }
+    const all = await page.locator('.kata-here').all();
+    if (all.length !== 12) {
+        fault('any', 'twelve katas are on the page', all.length);
+    }
+    for (const kata of all) {
+        const name = await kata.getAttribute('data-kata');
+        const run = async (code, expected) => {
+            if (code !== null) {
+                await kata.locator('textarea').fill(code);
+            }
+            await kata.getByRole('button', { name: 'Run the tests' }).click();
+            await kata.locator('button:disabled').waitFor({ state: 'detached' });
+            const said = await kata.locator('.kata-said').textContent();
+            said.startsWith(expected) || fault(name, `"${expected} …" is expected`, said);
+        };
+        await kata.locator('summary').first().click();
+        await run(null, 'Red: ');
+        const file = readdirSync(references).find(file => file.startsWith(`kata_${name}_`));
+        const [reference] = readFileSync(join(references, file), 'utf8').split('#[test]');
+        await run(reference, 'Green: ');
+        if (name === 'a') {
+            await run('fn label(', 'It doesn’t compile.');
+            isAway = true;
+            await run(reference, 'The playground can’t be reached');
+            isAway = false;
+        }
+    }
+    await page.close();
+}
+
 if (!existsSync(resolve(book, 'print.html'))) {
     giveUp(`there is no book in ${book}`, 'mdbook build, in the root of the checkout');
 }
@@ -132,6 +224,8 @@ let printed;
 try {
     await accessibility(browser);
     await talk(browser);
+    await question(browser);
+    await katas(browser);
     printed = await print(browser);
 } finally {
     await browser.close();

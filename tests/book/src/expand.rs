@@ -4,14 +4,17 @@ use crate::fault::PageFault;
 use crate::macros::{self, MacroCall};
 use crate::site::{Page, Site};
 use crate::source::Excerpt;
-use crate::{board, difference, green, guess, panes, results, schedule, sheet, tests_list, typed};
+use crate::{
+    board, difference, green, guess, kata, panes, picture, question, results, schedule, sheet,
+    tests_list, typed,
+};
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 use workshop_results::file::{CALIBRATION, ENDURANCE, TURNS};
 
 /// Every macro, as a page writes it.
-pub const MACROS: [&str; 17] = [
+pub const MACROS: [&str; 20] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
@@ -26,6 +29,9 @@ pub const MACROS: [&str; 17] = [
     "{{#tests exercise-3}}",
     "{{#typed exercise-3}}",
     "{{#guess exercise-3 typed-parameter}}",
+    "{{#kata a}}",
+    "{{#picture move}}",
+    "{{#questions loans}}",
     "{{#sheet exercise-3}}",
     "{{#board the-port}}",
     "{{#instructor}} … {{#/instructor}}",
@@ -131,6 +137,18 @@ impl<'a> Expander<'a> {
                 let [of, slug] = call.takes(EXAMPLE)?;
                 let of = self.catalogue.get(macros::exercise(of, EXAMPLE)?)?;
                 guess::render(self.workspace, of, slug)
+            }
+            "kata" => {
+                let [name] = call.takes("{{#kata a}}")?;
+                kata::render(self.workspace, self.catalogue.get(0)?, name)
+            }
+            "picture" => {
+                let [name] = call.takes("{{#picture move}}")?;
+                picture::render(self.workspace, name)
+            }
+            "questions" => {
+                let [name] = call.takes("{{#questions loans}}")?;
+                question::render(self.workspace, name)
             }
             "typed" => typed::render(self.workspace, &self.catalogue, self.exercise(call)?),
             "sheet" => sheet::render(self.workspace, self.exercise(call)?),

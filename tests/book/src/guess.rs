@@ -1,14 +1,15 @@
-//! `{{#guess exercise-3 typed-parameter}}`: a planted mistake as a question. Who notices: the compiler, a test, or neither?
+//! `{{#guess exercise-3 typed-parameter}}`: a planted mistake as a question. Who notices: the compiler, Rocket, a test, or users?
 
-use crate::html::{block, escape};
+use crate::html::escape;
 use crate::panes::figure;
+use crate::question::{self, Answer};
 use workshop_base::exercise::Exercise;
 use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::Trouble;
 use workshop_base::patches;
 use workshop_base::workspace::Workspace;
 
-/// What is written instead of the reference's lines, and folded away who notices and why. The reference's own lines aren't shown: the
+/// What is written instead of the reference's lines, and who may notice, to choose from. The reference's own lines aren't shown: the
 /// reader may have them yet to write.
 pub fn render(workspace: &Workspace, exercise: &Exercise, slug: &str) -> anyhow::Result<String> {
     let folder = exercise.solution(workspace);
@@ -37,22 +38,63 @@ pub fn render(workspace: &Workspace, exercise: &Exercise, slug: &str) -> anyhow:
         &format!("A line for {file}"),
         &without_indent(&added),
     );
-    Ok(format!(
-        "\n\n## Who notices?\n\nA colleague writes this. Does the compiler notice, a test, or neither?\n{}\n<details>\n<summary>The answer</summary>\n\n{} {}\n\n</details>\n\n",
-        block(&code),
-        told(&mistake.caught_by),
-        mistake.why
-    ))
+    let answers = answers(&mistake.caught_by, &mistake.why);
+    let asked = question::html(
+        &format!("{name}-{slug}"),
+        "A colleague writes this. Who notices first?",
+        &code,
+        &answers,
+    );
+    Ok(format!("\n\n## Who notices?\n{asked}"))
 }
 
-/// Who has noticed it.
-fn told(caught_by: &str) -> String {
-    match caught_by {
-        "error" => "The compiler, which can't read it.".to_owned(),
-        code if code.starts_with('E') => format!("The compiler, with `{code}`."),
-        "does not start" => "Rocket, when the service starts.".to_owned(),
-        test => format!("Not the compiler. The test `{test}` is red."),
-    }
+/// Those who may notice, each with why it is them or why not.
+fn answers(caught_by: &str, why: &str) -> Vec<Answer> {
+    let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+    let noticed = match caught_by {
+        "error" => (0, format!("It can't read this. {why}")),
+        code if code.starts_with('E') => (0, format!("It says `{code}`. {why}")),
+        "does not start" => (1, format!("It refuses to start the service. {why}")),
+        test => (2, format!("`{test}` is red. {why}")),
+    };
+    let (who, because) = noticed;
+    // Why the others don't, in the same order.
+    let others = match who {
+        0 => [
+            "",
+            "There is no service to start: the line doesn't compile.",
+            "No test runs: the line doesn't compile.",
+            "It never gets there: the compiler refuses it.",
+        ],
+        1 => [
+            "For the compiler each type fits. What is wrong shows when Rocket looks at the whole service.",
+            "",
+            "The tests need a service that starts, and this one doesn't.",
+            "It never gets there: it doesn't start, not even on your machine.",
+        ],
+        _ => [
+            "Each type fits, and each borrow ends in time. What the line means is beyond it.",
+            "The service starts: Rocket checks routes, guards and managed state, and these are in order.",
+            "",
+            "One of the exercise's tests asks for just this, so you hear of it before your users do.",
+        ],
+    };
+    let names = [
+        "The compiler",
+        "Rocket, when the service starts",
+        "A test",
+        "Users, in production",
+    ];
+    let answer = |(at, (name, other)): (usize, (&str, &str))| match at == who {
+        true => Answer::new(name, true, because.clone()),
+        false => Answer::new(name, false, other),
+    };
+    names
+        .into_iter()
+        .zip(others)
+        .enumerate()
+        .map(answer)
+        .collect()
 }
 
 fn without_indent(lines: &[&str]) -> String {
@@ -85,7 +127,7 @@ mod tests {
         assert!(guess.contains("pub async fn read(id: i32,"), "{guess}");
         assert!(!guess.contains("Result&lt;i32, &amp;str&gt;"), "{guess}");
         assert!(
-            guess.contains("The test `an_id_that_is_no_integer_answers_400` is red."),
+            guess.contains("<summary>A test</summary>\n<p><strong>Right.</strong> <code>an_id_that_is_no_integer_answers_400</code> is red."),
             "{guess}"
         );
         assert!(render(&workspace, catalogue.get(3)?, "found-by-its-type").is_err());

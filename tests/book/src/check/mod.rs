@@ -18,6 +18,7 @@ use crate::fault::PageFault;
 use crate::render::render;
 use crate::site::{Page, Site};
 use crate::way::Way;
+use crate::{picture, question};
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
@@ -47,6 +48,8 @@ pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<PageFault>> {
     let site = Site::read(workspace)?;
     let expander = Expander::new(workspace, &site)?;
     let mut faults = minutes::check(workspace, &site, &expander.catalogue)?;
+    faults.extend(question::check(workspace)?);
+    faults.extend(picture::check(workspace, &site)?);
     let words = Way::new(workspace, &site, &expander.catalogue).core_words();
     if words > CORE_WAY {
         let problem = Trouble::new(format!("the core way has {words} words"))

@@ -37,7 +37,7 @@ pub async fn until_interrupted(
     }
 }
 
-/// Returns when somebody wants the tool to end, or its terminal is gone. It hears from the call on, not only once it is awaited.
+/// Returns when the tool is asked to end, or its terminal is gone. It listens from the call on, not only once it is awaited.
 pub fn interrupted() -> impl Future<Output = ()> {
     let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
     let hangup = match outlives_its_terminal() {

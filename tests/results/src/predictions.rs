@@ -33,7 +33,7 @@ pub fn path(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Ok(starter.join("predictions.toml"))
 }
 
-/// Reads the predictions that are filled in; a `"?"` is none. What is neither is an error, so that no prediction gets lost.
+/// Reads the predictions that are filled in; a `"?"` is left out. Anything else is an error, so that no prediction gets lost.
 pub fn read(path: &Path) -> anyhow::Result<Vec<Prediction>> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;

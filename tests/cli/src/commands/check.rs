@@ -272,7 +272,7 @@ fn next_step(
     format!("next: {}", paint(Style::Strong, next))
 }
 
-/// The page after the exercise's; nothing where the book cannot be read, which is no matter of a check.
+/// The page after the exercise's; nothing where the book cannot be read: a check does not need it.
 fn ahead_in_book(workspace: &Workspace, exercise: &Exercise) -> Option<String> {
     let summary = files::text(&workspace.book().join("SUMMARY.md")).ok()?;
     let page = format!("exercises/{}.md", exercise.folder());

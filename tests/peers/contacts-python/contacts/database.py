@@ -47,7 +47,7 @@ class Database:
             min_size=0,
             max_size=self._settings.pool_size,
             max_inactive_connection_lifetime=0,
-            # The database gives up when we do. Otherwise it would go on with queries that nobody waits for.
+            # The database gives up when we do. Otherwise it would go on with queries whose client has gone.
             server_settings={"statement_timeout": str(round(self._settings.database_timeout * 1_000))},
             # By itself asyncpg asks for a reset after each use: a round trip for state that nothing here leaves behind.
             reset=_left_as_it_is,

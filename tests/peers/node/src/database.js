@@ -19,7 +19,7 @@ export class Database {
       idleTimeoutMillis: 0, // never: a connection that is needed again costs more than one that waits
       connectionTimeoutMillis: databaseTimeout,
       query_timeout: databaseTimeout,
-      // The database gives up when we do. Otherwise it would go on with queries that nobody waits for.
+      // The database gives up when we do. Otherwise it would go on with queries whose client has gone.
       statement_timeout: databaseTimeout,
       keepAlive: true
     })

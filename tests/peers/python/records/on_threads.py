@@ -76,7 +76,7 @@ class ThreadRecords:
                 self._settings.database_url,
                 autocommit=True,
                 row_factory=dict_row,
-                # The database gives up when we do. Otherwise it would go on with queries that nobody waits for.
+                # The database gives up when we do. Otherwise it would go on with queries whose client has gone.
                 options=f"-c statement_timeout={limit}",
             )
             self._connection.open = connection

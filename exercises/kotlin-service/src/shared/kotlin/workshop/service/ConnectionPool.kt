@@ -48,7 +48,7 @@ class ConnectionPool(
             validationTimeout = settings.timeout.inWholeMilliseconds
             initializationFailTimeout = -1
             exceptionOverride = KeepForNewPlan
-            // The database gives up when we do. Otherwise it would go on with queries that nobody waits for. Behind a PgBouncer that
+            // The database gives up when we do. Otherwise it would go on with queries whose client has gone. Behind a PgBouncer that
             // shares connections by transaction, this reaches other clients, too: set it with ALTER ROLE there, and not here.
             connectionInitSql = "SET statement_timeout = ${settings.timeout.inWholeMilliseconds}"
         }

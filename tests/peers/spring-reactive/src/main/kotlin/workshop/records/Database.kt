@@ -61,7 +61,7 @@ private fun configuration(settings: Settings): PostgresqlConnectionConfiguration
         .username(user)
         .password(password)
         .connectTimeout(settings.databaseTimeout)
-        // The database gives up when we do. Otherwise it would go on with queries that nobody waits for.
+        // The database gives up when we do. Otherwise it would go on with queries whose client has gone.
         .statementTimeout(settings.databaseTimeout)
         .build()
 }

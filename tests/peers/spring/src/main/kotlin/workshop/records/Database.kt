@@ -41,7 +41,7 @@ class Database {
             // While a connection is being opened, limits are in seconds.
             connectTimeout = seconds
             socketTimeout = seconds
-            // The database gives up when we do. Otherwise it would go on with queries that nobody waits for.
+            // The database gives up when we do. Otherwise it would go on with queries whose client has gone.
             options = "-c statement_timeout=${settings.databaseTimeout.toMillis()}"
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::html::escape;
 use crate::panes::figure;
-use crate::question::{self, Answer};
+use crate::question::{self, QuizAnswer};
 use workshop_base::exercise::Exercise;
 use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::Trouble;
@@ -49,7 +49,7 @@ pub fn render(workspace: &Workspace, exercise: &Exercise, slug: &str) -> anyhow:
 }
 
 /// Those who may notice, each with why it is them or why not.
-fn answers(caught_by: &str, why: &str) -> Vec<Answer> {
+fn answers(caught_by: &str, why: &str) -> Vec<QuizAnswer> {
     let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
     let noticed = match caught_by {
         "error" => (0, format!("It can't read this. {why}")),
@@ -86,8 +86,8 @@ fn answers(caught_by: &str, why: &str) -> Vec<Answer> {
         "Users, in production",
     ];
     let answer = |(at, (name, other)): (usize, (&str, &str))| match at == who {
-        true => Answer::new(name, true, because.clone()),
-        false => Answer::new(name, false, other),
+        true => QuizAnswer::new(name, true, because.clone()),
+        false => QuizAnswer::new(name, false, other),
     };
     names
         .into_iter()

@@ -25,13 +25,13 @@ pub const FOLDER: &str = "book/questions";
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    question: Vec<Question>,
+    question: Vec<QuizQuestion>,
 }
 
 /// A question and its answers.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Question {
+pub struct QuizQuestion {
     /// What it is called in the reader's browser: once in the whole book.
     pub name: Spanned<String>,
     /// The question itself.
@@ -42,13 +42,13 @@ pub struct Question {
     pub outcome: Option<String>,
     /// The answers, in the order shown.
     #[serde(rename = "answer")]
-    pub answers: Vec<Answer>,
+    pub answers: Vec<QuizAnswer>,
 }
 
 /// One answer to choose.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct QuizAnswer {
     /// What it says.
     pub text: Spanned<String>,
     /// True for the right answer.
@@ -59,10 +59,10 @@ pub struct Answer {
     pub why: String,
 }
 
-impl Answer {
+impl QuizAnswer {
     /// An answer that no file has.
     pub fn new(text: impl Into<String>, right: bool, why: impl Into<String>) -> Self {
-        Answer {
+        QuizAnswer {
             text: Spanned::new(0..0, text.into()),
             right,
             why: why.into(),
@@ -71,7 +71,7 @@ impl Answer {
 }
 
 /// The questions of one file, or what is wrong with them.
-pub fn read(file: &Path, text: &str) -> Result<Vec<Question>, Vec<PageFault>> {
+pub fn read(file: &Path, text: &str) -> Result<Vec<QuizQuestion>, Vec<PageFault>> {
     let fault = |at: usize, trouble: Trouble| PageFault::new(file, line_at(text, at), trouble);
     let questions = match toml::from_str::<File>(text) {
         Ok(file) => file.question,

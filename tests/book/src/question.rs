@@ -210,7 +210,7 @@ fn program(code: &str) -> String {
 }
 
 /// A question as a block of a page. `code` is HTML.
-pub fn html(name: &str, ask: &str, code: &str, answers: &[Answer]) -> String {
+pub fn html(name: &str, ask: &str, code: &str, answers: &[QuizAnswer]) -> String {
     let mut choices = String::new();
     for (letter, answer) in ('a'..).zip(answers) {
         let (class, verdict) = match answer.right {

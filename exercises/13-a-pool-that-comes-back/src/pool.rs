@@ -145,7 +145,7 @@ impl Pool {
     }
 
     /// The next connection that there is. When the server gives no more of them, it is one that
-    /// somebody gives back.
+    /// another request gives back.
     async fn next(&self) -> Result<Lent, Error> {
         todo!(
             "the connection of a place, with the place; look again after {PAUSE:?} if it has none"

@@ -115,7 +115,7 @@ impl Report {
         failed.map(|judged| judged.test.clone()).collect()
     }
 
-    /// The tests for which this machine lacks something, each with what is missing.
+    /// The tests that could not be judged on this machine, each with what it lacks.
     pub fn not_judged(&self) -> impl Iterator<Item = (&str, &str)> {
         self.tests.iter().filter_map(|judged| match &judged.status {
             TestStatus::NotJudged(lack) => Some((judged.test.as_str(), lack.as_str())),

@@ -168,7 +168,7 @@ impl Pool {
     }
 
     /// The next connection that there is. When the server gives no more of them, it is one that
-    /// somebody gives back.
+    /// another request gives back.
     async fn next(&self) -> Result<Lent, Error> {
         loop {
             let mut place = self.places.get().await?;

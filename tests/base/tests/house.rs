@@ -402,3 +402,53 @@ fn the_table_of_variables_in_contributing_is_the_one_that_the_tool_obeys() {
         "CONTRIBUTING.md should have:\n{table}"
     );
 }
+
+/// What follows `before` in a text, up to `after`.
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    text.split_once(before)?
+        .1
+        .split_once(after)
+        .map(|(found, _)| found)
+}
+
+#[test]
+fn what_has_come_since_begins_at_the_versions_that_are_locked() {
+    let read = |file: &str| std::fs::read_to_string(root().join(file)).expect("a file");
+    let page = read("book/after-the-course/where-next.md");
+    let section = between(&page, "## What has come since", "\n## ").expect("the section");
+    let lock = read("Cargo.lock");
+    let kotlin = read("exercises/kotlin-service/pom.xml");
+    let spring = read("tests/peers/spring/pom.xml");
+    let tools = read("tests/tools.toml");
+    let mut judged = 0;
+    for row in section.lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let here = match cells[1] {
+            "Kotlin" => between(&kotlin, "<kotlin.version>", "<"),
+            "Ktor" => between(&kotlin, "<ktor.version>", "<"),
+            "Exposed" => between(&kotlin, "<exposed.version>", "<"),
+            "Jetty's client" => between(&kotlin, "<jetty.version>", "<"),
+            "Logback" => between(&kotlin, "<logback.version>", "<"),
+            "Netty" => between(&kotlin, "<netty.version>", "<"),
+            "Spring Boot" => between(
+                &spring,
+                "<artifactId>spring-boot-starter-parent</artifactId>\n    <version>",
+                "<",
+            ),
+            tool @ ("just" | "hyperfine") => between(&tools, &format!("\n{tool} = \""), "\""),
+            part if part.starts_with('`') => {
+                let name = format!("name = \"{}\"\nversion = \"", part.trim_matches('`'));
+                between(&lock, &name, "\"")
+            }
+            _ => continue,
+        };
+        assert_eq!(
+            here,
+            Some(cells[2]),
+            "{} in where-next.md: write what is here now, look up what is newest, and date the section anew",
+            cells[1]
+        );
+        judged += 1;
+    }
+    assert!(judged > 10, "{judged} rows of where-next.md were judged");
+}

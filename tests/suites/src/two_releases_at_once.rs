@@ -445,6 +445,7 @@ async fn the_backfill_goes_on_where_it_was_killed(releases: &TwoReleases) -> Tes
     let waiter = gate.reached().await?;
     killed.kill();
     gate.end(waiter).await?;
+    gate.open().await?;
     let left = count(&mut database, UNDATED).await?;
     expect_at_most(BATCH, "visits without a time when the last batch is killed", left)?;
 

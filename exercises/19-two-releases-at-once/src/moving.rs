@@ -6,6 +6,7 @@ use tracing::warn;
 use crate::{backfill, index, statements::VisitedFrom};
 
 // ANCHOR: moving
+// ANCHOR: bring-along
 /// Builds the index, then fills the new column.
 ///
 /// # Errors
@@ -22,6 +23,7 @@ pub async fn bring_along(database: &PgConnectOptions, from: VisitedFrom) -> sqlx
     index::build(&mut connection).await?;
     backfill::run(&mut connection).await
 }
+// ANCHOR_END: bring-along
 
 /// How many visits have no time yet.
 ///

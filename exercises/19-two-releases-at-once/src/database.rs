@@ -28,7 +28,7 @@ impl Database {
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
         // The database gives up shortly before we do: a connection whose query has ended is still good.
-        // Otherwise it would go on with queries that nobody waits for.
+        // Otherwise it would go on with queries whose client has gone.
         let statement_timeout = (limit - ON_ITS_WAY).as_millis();
         let options = settings
             .url

@@ -22,7 +22,7 @@ const FRESH: Duration = Duration::from_millis(500);
 /// A connection that is older is not lent again: its session has grown in the server, and its address may belong to another one now.
 const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
-/// How long nobody asks a server for another connection that has refused one too many.
+/// How long a server that has refused a connection is not asked for another one.
 const FULL: Duration = Duration::from_millis(200);
 
 /// How long to wait before the next attempt to get a connection.
@@ -104,7 +104,7 @@ impl Connections {
     }
 }
 
-/// Whether there is nobody at the address, a server that stops or starts, or one that gives no more connections.
+/// Whether no server listens at the address, or it stops, starts, or gives no more connections.
 fn may_pass(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) => true,
@@ -168,7 +168,7 @@ impl Pool {
     }
 
     /// The next connection that there is. When the server gives no more of them, it is one that
-    /// somebody gives back.
+    /// another request gives back.
     async fn next(&self) -> Result<Lent, Error> {
         loop {
             let mut place = self.places.get().await?;

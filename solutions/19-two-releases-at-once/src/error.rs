@@ -23,7 +23,6 @@ use crate::{
     causes::with_causes,
     problem::Problem,
     rate_limit::RateLimit,
-    request_id::RequestId,
     settings::{MAX_BODY_BYTES, MAX_IDS},
 };
 
@@ -69,37 +68,43 @@ pub enum Error {
     Panicked(#[source] JoinError),
 }
 
+/// What the log gets of an error.
+enum Log {
+    /// The client has been told all there is.
+    Nothing,
+    /// It may pass by itself. All requests of an outage fail alike, so not each of them gets a line.
+    Warning,
+    /// The bug is in this service.
+    Error,
+}
+
 impl Error {
-    /// What the client is told. What the error holds of the database is not part of it: a client
-    /// has no business with SQL, hosts or users.
-    pub fn problem(&self) -> Problem {
-        let status = match self {
-            Error::BadRequest(_) => Status::BadRequest,
-            Error::UnsupportedMediaType => Status::UnsupportedMediaType,
-            Error::BodyTooLarge => Status::PayloadTooLarge,
-            Error::UnusableBody => Status::UnprocessableEntity,
-            Error::NotFound(_) => Status::NotFound,
-            Error::ClientTooSlow => Status::RequestTimeout,
+    /// What an error becomes: the status, what the log gets, and what the client is told.
+    ///
+    /// What it holds of the database is for the log alone: a client has no business with SQL, hosts or
+    /// users.
+    fn becomes(&self) -> (Status, Log, String) {
+        let text = self.to_string();
+        match self {
+            Error::BadRequest(_) => (Status::BadRequest, Log::Nothing, text),
+            Error::NotFound(_) => (Status::NotFound, Log::Nothing, text),
+            Error::ClientTooSlow => (Status::RequestTimeout, Log::Nothing, text),
+            Error::BodyTooLarge => (Status::PayloadTooLarge, Log::Nothing, text),
+            Error::UnsupportedMediaType => (Status::UnsupportedMediaType, Log::Nothing, text),
+            Error::UnusableBody => (Status::UnprocessableEntity, Log::Nothing, text),
             Error::SchemaBehind | Error::Unavailable(_) | Error::TooManyExports => {
-                Status::ServiceUnavailable
+                (Status::ServiceUnavailable, Log::Warning, text)
             }
-            Error::Query(_) | Error::Json(_) | Error::Panicked(_) => Status::InternalServerError,
-        };
-        let detail = match self {
-            Error::Unavailable(_) => "the database does not answer".into(),
             Error::Query(_) | Error::Json(_) | Error::Panicked(_) => {
-                "an unexpected error occurred".into()
+                let text = "an unexpected error occurred".into();
+                (Status::InternalServerError, Log::Error, text)
             }
-            // Their own text is for the client.
-            Error::BadRequest(_)
-            | Error::UnsupportedMediaType
-            | Error::BodyTooLarge
-            | Error::UnusableBody
-            | Error::TooManyExports
-            | Error::ClientTooSlow
-            | Error::NotFound(_)
-            | Error::SchemaBehind => self.to_string(),
-        };
+        }
+    }
+
+    /// What the client is told.
+    pub fn problem(&self) -> Problem {
+        let (status, _log, detail) = self.becomes();
         Problem::new(status, detail)
     }
 }
@@ -111,25 +116,17 @@ static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
 /// Makes an `Error` something that a handler can return.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
-        let request_id = RequestId::of(request);
-        match self {
-            Error::Query(_) | Error::Json(_) | Error::Panicked(_) => {
-                error!(%request_id, "{}", with_causes(&self));
-            }
-            Error::SchemaBehind | Error::Unavailable(_) | Error::TooManyExports => {
+        let (status, log, detail) = self.becomes();
+        match log {
+            Log::Nothing => {}
+            Log::Warning => {
                 if let Some(suppressed) = WARNINGS.admit(discriminant(&self), Instant::now()) {
-                    warn!(%request_id, suppressed, "{}", with_causes(&self));
+                    warn!(suppressed, "{}", with_causes(&self));
                 }
             }
-            // The client has been told all there is.
-            Error::BadRequest(_)
-            | Error::UnsupportedMediaType
-            | Error::BodyTooLarge
-            | Error::UnusableBody
-            | Error::ClientTooSlow
-            | Error::NotFound(_) => {}
+            Log::Error => error!("{}", with_causes(&self)),
         }
-        self.problem().respond_to(request)
+        Problem::new(status, detail).respond_to(request)
     }
 }
 // ANCHOR_END: error

@@ -21,7 +21,7 @@ use rocket::{
     },
 };
 use serde::Serialize;
-use tracing::warn;
+use tracing::{Instrument, Span, warn};
 
 use crate::{
     api_key::ApiKey,
@@ -117,14 +117,15 @@ pub async fn export(
     let (client, chunks) = exports.client();
     let (database_timeout, deadline) = (exports.database_timeout, exports.deadline);
     let statement = statements::EXPORT.of(**from);
-    let task = spawn(async move {
+    let reading = async move {
         let _permit = permit;
         let read = read(lent, statement, after, &client, database_timeout);
         match timeout(deadline, read).await {
             Ok(result) => result,
             Err(_elapsed) => Err(Error::ClientTooSlow),
         }
-    });
+    };
+    let task = spawn(reading.in_current_span());
     let mut reading = Reading {
         chunks,
         task: Some(task),
@@ -132,12 +133,14 @@ pub async fn export(
 
     // Until the first rows are here, an error still has a status of its own.
     let first = reading.next().await.transpose()?;
+    // Rocket sends the rest when the handler has left its span.
+    let span = Span::current();
     let lines = ByteStream! {
         if let Some(first) = first {
             yield first;
         }
         while let Some(chunk) = reading.next().await {
-            yield chunk.unwrap_or_else(|error| last_line(&error));
+            yield chunk.unwrap_or_else(|error| span.in_scope(|| last_line(&error)));
         }
     };
     Ok((nd_json(), lines))

@@ -17,6 +17,7 @@ pub fn start(level: LevelFilter) {
     let lines = fmt::layer()
         .json()
         .flatten_event(true)
+        .with_span_list(false) // the innermost span has the id
         .with_writer(io::stderr);
     tracing_subscriber::registry()
         .with(heard)

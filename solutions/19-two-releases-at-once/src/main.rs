@@ -24,6 +24,7 @@ mod ready;
 mod record;
 mod records;
 mod request_id;
+mod request_span;
 mod rocket_log;
 mod settings;
 mod start;
@@ -39,7 +40,7 @@ use rocket::{Build, Rocket, catchers, routes};
 
 use crate::{
     api_key::ApiKeys, database::Database, export::Exports, migrations::Schema,
-    request_id::RequestLog, settings::Settings,
+    request_id::RequestLog, request_span::in_spans, settings::Settings,
 };
 
 // ANCHOR: main
@@ -72,7 +73,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
         .manage(ApiKeys::new(settings.api_keys.clone()))
         .mount(
             "/",
-            routes![
+            in_spans(routes![
                 health::health,
                 ready::ready,
                 read::read,
@@ -80,7 +81,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
                 export::export,
                 visit::visit,
                 visits::visits,
-            ],
+            ]),
         )
         .register(
             "/",

@@ -74,7 +74,7 @@ async fn without_a_database_the_service_is_not_ready() {
     assert_problem(
         answer,
         Status::ServiceUnavailable,
-        "the database does not answer",
+        "the schema is not up to date yet",
     )
     .await;
 }

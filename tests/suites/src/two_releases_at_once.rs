@@ -56,6 +56,13 @@ const UNDATED: &str = "SELECT count(*) FROM records WHERE visited AND visited_at
 /// Those that nobody holds.
 const UNDATED_AND_FREE: &str = "SELECT count(*) FROM (SELECT FROM records
      WHERE visited AND visited_at IS NULL FOR UPDATE SKIP LOCKED) AS free";
+/// The sessions of instances that read the old column: release 1 has no name.
+const READERS: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+     AND backend_type = 'client backend' AND application_name IN ('', 'records 2 (visited)')";
+/// The sessions that have come to the index: the one that builds it, and those that ask for a lock or wait to change it.
+const AT_THE_INDEX: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+     AND pid <> pg_backend_pid()
+     AND (query ~* 'advisory' OR query ~* 'index' AND wait_event_type = 'Lock')";
 /// Notes each change of a time.
 const AUDIT: &str = "CREATE TABLE audit (id int);
      CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -557,6 +564,8 @@ async fn an_index_in_the_making_is_left_alone(releases: &TwoReleases) -> TestRes
     // The process in the database lives on, and builds.
     killed.kill();
     releases.ready(Release::Two).await?;
+    let both = async || matches!(count(&mut database, AT_THE_INDEX).await, Ok(2..)).then_some(());
+    wait::within(LIMIT, both).await;
     export.rollback().await?;
     // Release 2 fills the column when it has the index.
     until_all_are_dated(&mut database).await?;
@@ -603,20 +612,25 @@ async fn the_switch_waits_for_the_last_row(releases: &TwoReleases) -> TestResult
 
 async fn the_old_column_stays_while_release_1_runs(releases: &TwoReleases) -> TestResult {
     let mut database = releases.connect().await?;
-    let earlier = releases.ready(Release::One).await?;
-    let later = expanded(releases).await?;
+    expanded(releases).await?.stop().await;
     let switched = releases.ready(Release::TwoSwitched).await?;
-    for reader in [&earlier, &later] {
-        let refused = releases.contract().await?;
+    // Each of them alone keeps the column.
+    for (release, name) in [(Release::One, "release 1"), (Release::Two, "release 2 before its switch")] {
+        let reader = releases.ready(release).await?;
+        let contract = async { Ok(releases.contract().await?) };
+        let refused = Balancer::of(&[&reader]).during(contract).await?;
         let there = has_column(&mut database, "visited").await?;
-        expect_eq("exit code while an earlier release runs", refused.code, Some(1))?;
+        let what = format!("exit code while {name} runs");
+        expect_eq(&what, refused.code, Some(1))?;
         let says_why = refused.said.lines().count() == 1 && refused.said.contains("records.visited stays");
         expect(says_why, "one sentence: records.visited stays, and why", refused.said)?;
         expect(there, "the column visited", "it is gone")?;
         reader.stop().await;
+        until_at_most(&mut database, READERS, 0, "0 sessions of an instance that was stopped").await?;
     }
     let ended = releases.contract().await?;
-    expect_eq("exit code when nobody reads the old column", ended.code, Some(0))?;
+    let what = "exit code when only instances run that don't read visited";
+    expect_eq(what, ended.code, Some(0))?;
     let gone = !has_column(&mut database, "visited").await?;
     expect(gone, "no column visited", "it is there")?;
     Balancer::of(&[&switched]).visit_and_read(7).await?;

@@ -30,12 +30,17 @@ use crate::{
     statements::{NEEDED, VisitedFrom},
 };
 
+/// How long to wait before the next attempt.
+const PAUSE: Duration = Duration::from_millis(500);
+
 // ANCHOR: migrate
 /// Runs the files in `migrations/`, which are compiled into the program, as far as this database has
 /// not had them yet. Then asks for what is needed by name.
 ///
 /// A later release may have migrated already, and there must be a way back from it: its migrations are
 /// ignored. Only when it has taken a column away can this release not work.
+///
+/// Returns how many visits have no time yet.
 ///
 /// `run` takes a lock in the database first: of two services that start at the same time, one waits
 /// for the other. A migration that fails or is given up leaves the lock on its connection. So that is
@@ -44,7 +49,7 @@ async fn migrate(
     database: PgConnectOptions,
     from: VisitedFrom,
     limit: Duration,
-) -> Result<(), MigrateError> {
+) -> Result<i64, MigrateError> {
     let one_connection = PgPoolOptions::new()
         .max_connections(1)
         .acquire_timeout(limit)
@@ -54,10 +59,11 @@ async fn migrate(
     let mut migrations = sqlx::migrate!();
     migrations.set_ignore_missing(true);
     migrations.run(&one_connection).await?;
+    let mut connection = one_connection.acquire().await?;
     sqlx::query(NEEDED.of(from))
-        .execute(&one_connection)
+        .execute(&mut *connection)
         .await?;
-    Ok(())
+    Ok(moving::left(&mut connection).await?)
 }
 // ANCHOR_END: migrate
 
@@ -106,8 +112,6 @@ impl Schema {
         connecting: Duration,
         migrating: Duration,
     ) {
-        const PAUSE: Duration = Duration::from_millis(500);
-
         // An answer that was lost on its way never comes.
         let attempt = async || {
             timeout(migrating, migrate(database.clone(), from, connecting))
@@ -115,7 +119,11 @@ impl Schema {
                 .unwrap_or_else(|elapsed| Err(sqlx::Error::Io(elapsed.into()).into()))
         };
         let mut last_line = String::new();
-        while let Err(error) = attempt().await {
+        let left = loop {
+            let error = match attempt().await {
+                Ok(left) => break left,
+                Err(error) => error,
+            };
             // One line, however long it lasts.
             let (may_pass, mut line) = in_words(&error);
             if line.contains(LOCK)
@@ -132,25 +140,41 @@ impl Schema {
                 last_line = line;
             }
             sleep(PAUSE).await;
-        }
-        if from == VisitedFrom::Visited {
-            self.up_to_date.store(true, Ordering::Release);
-        }
-        // What waits for a lock from here on holds up nobody.
-        let patient = database.options([("lock_timeout", "0")]);
-        let attempt = async || {
-            timeout(migrating, moving::bring_along(&patient, from))
-                .await
-                .unwrap_or_else(|elapsed| Err(sqlx::Error::Io(elapsed.into())))
         };
-        while let Err(error) = attempt().await {
-            warn!("not every visit has a time, trying again: {error}");
-            sleep(PAUSE).await;
+        if left > 0 {
+            if from == VisitedFrom::Visited {
+                self.up_to_date.store(true, Ordering::Release);
+            } else {
+                warn!(
+                    "VISITED_FROM is visited_at, and {left} visits have no time yet: not ready before"
+                );
+            }
+            fill(database, migrating).await;
         }
         self.up_to_date.store(true, Ordering::Release);
     }
 }
 // ANCHOR_END: schema
+
+/// Returns when every visit has a time, and tries again until then.
+async fn fill(database: PgConnectOptions, limit: Duration) {
+    // What waits for a lock from here on holds up nobody.
+    let patient = database.options([("lock_timeout", "0")]);
+    let attempt = async || {
+        timeout(limit, moving::bring_along(&patient))
+            .await
+            .unwrap_or_else(|elapsed| Err(sqlx::Error::Io(elapsed.into())))
+    };
+    let mut last_line = String::new();
+    while let Err(error) = attempt().await {
+        let line = format!("not every visit has a time, trying again: {error}");
+        if line != last_line {
+            warn!("{line}");
+            last_line = line;
+        }
+        sleep(PAUSE).await;
+    }
+}
 
 /// Who holds the table that a migration waits for.
 async fn blockers(database: &PgConnectOptions) -> sqlx::Result<String> {

@@ -27,6 +27,8 @@ contract_tests! {
         one_held_row_holds_up_no_other,
         a_half_made_index_is_made_again,
         an_index_in_the_making_is_left_alone,
+        two_instances_build_one_index,
+        a_database_away_costs_the_backfill_nothing,
         the_switch_waits_for_the_last_row,
         the_old_column_stays_while_release_1_runs,
         nothing_fails_while_the_column_goes,
@@ -514,16 +516,44 @@ async fn valid_index(database: &mut PgConnection) -> Result<i64, TestError> {
     }
 }
 
-/// Has release 2 expand the schema, and takes away the index that it has made.
+/// Has release 2 expand the schema, takes the index away that it has made, and leaves it a visit to fill.
 async fn expanded_without_index(
     releases: &TwoReleases,
     database: &mut PgConnection,
 ) -> TestResult {
+    mark(database, OLD).await?;
     let first = expanded(releases).await?;
+    until_all_are_dated(database).await?;
     valid_index(database).await?;
     first.stop().await;
-    database.execute("DROP INDEX records_undated").await?;
+    // A visit without a time, as if it had been so before.
+    database
+        .execute(
+            "DROP INDEX records_undated;
+             BEGIN; SET LOCAL session_replication_role = replica;
+             UPDATE records SET visited_at = NULL WHERE id = 1; COMMIT",
+        )
+        .await?;
     Ok(())
+}
+
+/// Waits until an index is in the making; its identity.
+async fn index_in_the_making(database: &mut PgConnection) -> Result<i64, TestError> {
+    let look = async || {
+        let index: sqlx::Result<Option<(i64, bool)>> =
+            sqlx::query_as(INDEX).fetch_optional(&mut *database).await;
+        index.transpose()
+    };
+    let index = wait::within(LIMIT, look).await;
+    let none = || Failure::new("an index records_undated in the making", "none");
+    let (identity, _) = index.ok_or_else(none)??;
+    Ok(identity)
+}
+
+/// Waits until two sessions have come to the index.
+async fn two_at_the_index(database: &mut PgConnection) {
+    let both = async || matches!(count(&mut *database, AT_THE_INDEX).await, Ok(2..)).then_some(());
+    wait::within(LIMIT, both).await;
 }
 
 async fn a_half_made_index_is_made_again(releases: &TwoReleases) -> TestResult {
@@ -548,24 +578,15 @@ async fn a_half_made_index_is_made_again(releases: &TwoReleases) -> TestResult {
 async fn an_index_in_the_making_is_left_alone(releases: &TwoReleases) -> TestResult {
     let (mut database, mut exporting) = (releases.connect().await?, releases.connect().await?);
     expanded_without_index(releases, &mut database).await?;
-    mark_without_a_time(&mut database).await?;
     let mut export = exporting.begin().await?;
     let snapshot = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT id FROM records LIMIT 1";
     export.execute(snapshot).await?;
     let killed = releases.ready(Release::Two).await?;
-    let look = async || {
-        let index: sqlx::Result<Option<(i64, bool)>> =
-            sqlx::query_as(INDEX).fetch_optional(&mut database).await;
-        index.transpose()
-    };
-    let index = wait::within(LIMIT, look).await;
-    let none = || Failure::new("an index records_undated in the making", "none");
-    let (in_the_making, _) = index.ok_or_else(none)??;
+    let in_the_making = index_in_the_making(&mut database).await?;
     // The process in the database lives on, and builds.
     killed.kill();
     releases.ready(Release::Two).await?;
-    let both = async || matches!(count(&mut database, AT_THE_INDEX).await, Ok(2..)).then_some(());
-    wait::within(LIMIT, both).await;
+    two_at_the_index(&mut database).await;
     export.rollback().await?;
     // Release 2 fills the column when it has the index.
     until_all_are_dated(&mut database).await?;
@@ -577,15 +598,45 @@ async fn an_index_in_the_making_is_left_alone(releases: &TwoReleases) -> TestRes
     )
 }
 
-/// Marks a record as visited without a time, as if it had been so before.
-async fn mark_without_a_time(database: &mut PgConnection) -> TestResult {
-    database
-        .execute(
-            "BEGIN; SET LOCAL session_replication_role = replica;
-             UPDATE records SET visited = true WHERE id = 1; COMMIT",
-        )
-        .await?;
-    Ok(())
+async fn two_instances_build_one_index(releases: &TwoReleases) -> TestResult {
+    let (mut database, mut writing) = (releases.connect().await?, releases.connect().await?);
+    expanded_without_index(releases, &mut database).await?;
+    // The builder waits for a write that is open.
+    let mut write = writing.begin().await?;
+    write.execute("UPDATE records SET value = value WHERE id = 7").await?;
+    let builder = releases.ready(Release::Two).await?;
+    let in_the_making = index_in_the_making(&mut database).await?;
+    let other = releases.ready(Release::Two).await?;
+    two_at_the_index(&mut database).await;
+    write.rollback().await?;
+    until_all_are_dated(&mut database).await?;
+    let whole = valid_index(&mut database).await?;
+    expect(whole == in_the_making, "the first instance's index", "another one: it was built twice")?;
+    let logged = builder.logged() + &other.logged();
+    let failed = logged.lines().find(|line| line.contains("trying again"));
+    expect(failed.is_none(), "two instances that don't hold up each other", failed.unwrap_or_default())
+}
+
+async fn a_database_away_costs_the_backfill_nothing(releases: &TwoReleases) -> TestResult {
+    let mut database = releases.connect().await?;
+    mark(&mut database, OLD).await?;
+    database.execute(AUDIT).await?;
+    let mut gate = Gate::before(releases, 10).await?;
+    let line = releases.line().await?;
+    let instance = releases.start_behind(Release::Two, &line).await?;
+    instance.ready().await?;
+    gate.reached().await?;
+    // In the middle of a batch, which the database carries out all the same.
+    line.allow(0);
+    line.reset();
+    let tried = async || (line.refused() >= ATTEMPTS).then_some(());
+    let expected = format!("{ATTEMPTS} attempts to connect while the database is away");
+    let tried = wait::within(LIMIT, tried).await;
+    tried.ok_or_else(|| Failure::new(expected, format!("{}", line.refused())))?;
+    gate.open().await?;
+    line.allow(usize::MAX);
+    until_all_are_dated(&mut database).await?;
+    expect_each_dated_once(&mut database).await
 }
 
 async fn the_switch_waits_for_the_last_row(releases: &TwoReleases) -> TestResult {

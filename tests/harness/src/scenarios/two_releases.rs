@@ -15,6 +15,7 @@ use super::outage::works;
 use super::{Judging, LOG_LINES, Place, Played, Scenario, When, asked, stage, status_of};
 use crate::build::{self, Launch, Profile};
 use crate::scenarios::ContractTest;
+use crate::service::proxy::DatabaseProxy;
 use crate::service::{Service, Settings, command, die_with_the_tool, free_address};
 use workshop_base::scratch;
 use workshop_base::target::Target;
@@ -120,10 +121,32 @@ impl TwoReleases {
         self.database.connect().await
     }
 
+    /// A way to the database that a test can take away.
+    pub async fn line(&self) -> anyhow::Result<DatabaseProxy> {
+        DatabaseProxy::start(self.database.url()).await
+    }
+
     /// Starts an instance. It may not be ready yet.
     pub async fn start(&self, release: Release) -> anyhow::Result<Rc<Instance>> {
+        self.start_at(release, self.database.url()).await
+    }
+
+    /// Starts an instance that reaches the database by this line only.
+    pub async fn start_behind(
+        &self,
+        release: Release,
+        line: &DatabaseProxy,
+    ) -> anyhow::Result<Rc<Instance>> {
+        self.start_at(release, line.url()).await
+    }
+
+    async fn start_at(&self, release: Release, url: &str) -> anyhow::Result<Rc<Instance>> {
         let launch = self.launch(release);
-        let service = Service::start(&self.workspace, &launch, &self.settings).await?;
+        let settings = Settings {
+            database_url: url.to_owned(),
+            ..self.settings.clone()
+        };
+        let service = Service::start(&self.workspace, &launch, &settings).await?;
         let key = self.settings.api_keys.first().map(String::as_str);
         let instance = Rc::new(Instance {
             client: Client::new(service.base_url(), key)?,

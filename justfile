@@ -199,7 +199,7 @@ verify target: tool
 carry target *options: tool
     {{ workshop }} carry "$@"
 
-# Every file of a new exercise that continues another one: just new-exercise 19 from 8 (--title "A new step")
+# Every file of a new exercise that continues another one: just new-exercise 21 from 8 (--title "A new step")
 [group('authors')]
 new-exercise number from origin *options: tool
     {{ workshop }} new-exercise "$@"

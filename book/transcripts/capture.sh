@@ -174,4 +174,5 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-13 solution-13
     check green-14 solution-14
     check green-15 solution-15
+    check green-19 solution-19
 fi

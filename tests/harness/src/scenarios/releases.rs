@@ -83,7 +83,7 @@ async fn watch_earlier(place: &Place<'_>) -> anyhow::Result<(Hindered, Option<St
     let _ = first.ready().await;
     first.stop().await;
     let columns = columns(&mut own).await?;
-    let migrated = columns == SCHEMA;
+    let migrated = columns.starts_with(&SCHEMA.map(str::to_owned));
     let instance = if migrated {
         for statement in LATER_RELEASE {
             own.execute(statement).await?;

@@ -1,0 +1,75 @@
+//! `service contract`: takes the old column away, for good.
+#![expect(dead_code, reason = "delete this line once all of it is written")]
+
+use std::{process::ExitCode, time::Duration};
+
+use sqlx::{ConnectOptions, PgConnection, postgres::PgConnectOptions};
+use thiserror::Error;
+
+use crate::{moving::has_old_column, settings::Settings, start, statements::VisitedFrom};
+
+/// How long to wait before the next attempt to get the table.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Why the old column stays.
+#[derive(Debug, Error)]
+enum Refusal {
+    #[error("records.visited stays: {0} visits have no visited_at yet; the service gives them one")]
+    Undated(i64),
+    #[error("records.visited stays: it may still be read by {0}; stop these, then run this again")]
+    Read(String),
+    #[error("records.visited stays: {0}")]
+    Database(#[from] sqlx::Error),
+}
+
+/// Exit code 0 when the old column is gone, else 1 and the reason on standard error.
+pub async fn run(settings: &Settings) -> ExitCode {
+    match contract(&settings.database.url).await {
+        Ok(()) => {
+            println!("records.visited is gone");
+            ExitCode::SUCCESS
+        }
+        Err(refusal) => start::refuse(&refusal),
+    }
+}
+
+/// Tries again as long as somebody holds the table.
+async fn contract(database: &PgConnectOptions) -> Result<(), Refusal> {
+    let database = database.clone().options([("lock_timeout", "100ms")]);
+    let mut connection = database.connect().await?;
+    if !has_old_column(&mut connection).await? {
+        return Ok(());
+    }
+    // ANCHOR: contract
+    todo!(
+        "refuse while visits have no time; try {:?} until the table is free, {PAUSE:?} apart",
+        take_away(&mut connection).await
+    )
+    // ANCHOR_END: contract
+}
+
+// ANCHOR: take-away
+/// Takes the trigger and the column away, both at once. Once the table is locked, no session can begin
+/// to read the column that was not asked about.
+async fn take_away(connection: &mut PgConnection) -> Result<(), Refusal> {
+    todo!("lock the table on {connection:?}, ask once more, drop both, all in one transaction")
+}
+// ANCHOR_END: take-away
+
+// ANCHOR: readers
+/// What people and tools are called that read no column by themselves.
+const PEOPLE: [&str; 3] = ["psql", "pg_dump", "workshop"];
+
+/// Every session but those of instances that no longer read the old column may read it. What is unknown
+/// counts as well: release 1 has no name.
+async fn nobody_reads_it(connection: &mut PgConnection) -> Result<(), Refusal> {
+    let current = VisitedFrom::VisitedAt.application_name();
+    todo!("ask {connection:?} for sessions that are neither {current} nor one of {PEOPLE:?}")
+}
+// ANCHOR_END: readers
+
+/// Whether the lock did not come in time.
+fn is_held(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.as_deref() == Some("55P03")
+}

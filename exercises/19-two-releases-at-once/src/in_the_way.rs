@@ -1,0 +1,16 @@
+//! Who is in the way of a change to the table.
+
+use sqlx::{Connection, PgConnection};
+
+// ANCHOR: in-the-way
+/// The sessions that hold a lock on `records`, the oldest transaction first: for the person who wants
+/// to know why a release doesn't get ready.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn in_the_way(connection: &mut PgConnection) -> sqlx::Result<String> {
+    // TODO: pid, application_name and xact_start of each
+    connection.ping().await?;
+    Ok(String::new())
+}
+// ANCHOR_END: in-the-way

@@ -1,0 +1,63 @@
+//! What an instance of release 2 does beside its requests, until every visit has a time.
+
+use sqlx::{ConnectOptions, PgConnection, postgres::PgConnectOptions};
+
+use crate::{backfill, index};
+
+// ANCHOR: moving
+// ANCHOR: bring-along
+/// Builds the index, then fills the new column. It has a connection of its own, beside those of the
+/// requests, so it takes none when there is nothing to do.
+///
+/// # Errors
+/// The database does not answer. What is done stays done.
+pub async fn bring_along(database: &PgConnectOptions) -> sqlx::Result<()> {
+    let mut connection = database.connect().await?;
+    if left(&mut connection).await? == 0 {
+        return Ok(());
+    }
+    index::build(&mut connection).await?;
+    backfill::run(&mut connection).await
+}
+// ANCHOR_END: bring-along
+
+/// How many visits are left to fill: none before the expand, and none after the contract step.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn left(connection: &mut PgConnection) -> sqlx::Result<i64> {
+    if has_column(connection, "visited").await? && has_column(connection, "visited_at").await? {
+        undated(connection).await
+    } else {
+        Ok(0)
+    }
+}
+
+/// How many visits have no time yet.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn undated(connection: &mut PgConnection) -> sqlx::Result<i64> {
+    sqlx::query_scalar("SELECT count(*) FROM records WHERE visited AND visited_at IS NULL")
+        .fetch_one(connection)
+        .await
+}
+
+/// Whether the contract step is still to come.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn has_old_column(connection: &mut PgConnection) -> sqlx::Result<bool> {
+    has_column(connection, "visited").await
+}
+
+async fn has_column(connection: &mut PgConnection, name: &str) -> sqlx::Result<bool> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('records') \
+                        AND attname = $1 AND NOT attisdropped)",
+    )
+    .bind(name)
+    .fetch_one(connection)
+    .await
+}
+// ANCHOR_END: moving

@@ -1,0 +1,87 @@
+//! What the handlers ask the database, each with one column and with the other.
+
+// ANCHOR: visited-from
+/// The column that says whether a record was visited: `VISITED_FROM`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VisitedFrom {
+    /// The flag of release 1.
+    Visited,
+    /// The time of the first visit, which release 2 brings.
+    VisitedAt,
+}
+
+impl VisitedFrom {
+    /// What the sessions of such an instance are called in the database: `contract` asks who is there.
+    pub fn application_name(self) -> &'static str {
+        match self {
+            VisitedFrom::Visited => "records 2 (visited)",
+            VisitedFrom::VisitedAt => "records 2 (visited_at)",
+        }
+    }
+}
+// ANCHOR_END: visited-from
+
+// ANCHOR: statement
+/// A statement in both forms. The second one doesn't name the old column, so it also works when that
+/// column is gone.
+pub struct Statement {
+    visited: &'static str,
+    visited_at: &'static str,
+}
+
+impl Statement {
+    /// The form for this column.
+    pub fn of(&self, from: VisitedFrom) -> &'static str {
+        match from {
+            VisitedFrom::Visited => self.visited,
+            VisitedFrom::VisitedAt => self.visited_at,
+        }
+    }
+}
+// ANCHOR_END: statement
+
+/// What the service needs. No rows, only whether the columns are there.
+pub const NEEDED: Statement = Statement {
+    visited: "SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0",
+    visited_at: "SELECT id, value, odd, divisible_by_3, visited_at FROM records LIMIT 0",
+};
+
+// ANCHOR: statements
+/// One record.
+pub const READ: Statement = Statement {
+    visited: "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1",
+    // TODO
+    visited_at: "",
+};
+
+/// A page of records.
+pub const PAGE: Statement = Statement {
+    visited: "SELECT id, value, odd, divisible_by_3, visited FROM records \
+              WHERE id > $1 ORDER BY id LIMIT $2",
+    // TODO
+    visited_at: "",
+};
+
+/// All records after one.
+pub const EXPORT: Statement = Statement {
+    visited: "SELECT id, value, odd, divisible_by_3, visited FROM records \
+              WHERE id > $1 ORDER BY id",
+    // TODO
+    visited_at: "",
+};
+
+/// A visit of one record. The first one counts.
+pub const VISIT: Statement = Statement {
+    visited: "UPDATE records SET visited = true WHERE id = $1 \
+              RETURNING id, value, odd, divisible_by_3, visited",
+    // TODO
+    visited_at: "",
+};
+
+/// Visits of many records.
+pub const VISITS: Statement = Statement {
+    visited: "UPDATE records SET visited = true WHERE id = ANY($1) AND NOT visited",
+    // TODO
+    visited_at: "",
+};
+// ANCHOR_END: statements

@@ -1,0 +1,39 @@
+//! `POST /records/<id>/visit`: marks one record as visited.
+
+use rocket::{State, post, serde::json::Json};
+
+use crate::{
+    api_key::ApiKey,
+    database::Database,
+    error::Error,
+    record::Record,
+    statements::{self, VisitedFrom},
+};
+
+// ANCHOR: visit
+/// Answers the record, visited now, and the same when it was so already. 400 when the id is no
+/// 32-bit integer, 404 when no record has it, 503 when the database does not answer.
+#[post("/records/<id>/visit")]
+pub async fn visit(
+    _key: ApiKey,
+    id: Result<i32, &str>,
+    database: &State<Database>,
+    from: &State<VisitedFrom>,
+) -> Result<Json<Record>, Error> {
+    let id = id.map_err(|_| Error::BadRequest("id must be a 32-bit integer"))?;
+
+    let record: Option<Record> = database
+        .run(async |connection| {
+            sqlx::query_as(statements::VISIT.of(**from))
+                .bind(id)
+                .fetch_optional(connection)
+                .await
+        })
+        .await?;
+
+    match record {
+        Some(record) => Ok(Json(record)),
+        None => Err(Error::NotFound(format!("there is no record with id {id}"))),
+    }
+}
+// ANCHOR_END: visit

@@ -1,0 +1,65 @@
+//! The backfill: gives the visits from before a time.
+
+use std::time::{Duration, Instant};
+
+use rocket::tokio::time::sleep;
+use sqlx::PgConnection;
+use tracing::info;
+
+use crate::moving::undated;
+
+/// The most rows of one transaction: so many are held while it runs, and lost when it is killed.
+const BATCH: i64 = 1000;
+
+/// The shortest rest after a batch, and the rest before rows are tried again that somebody held.
+const REST: Duration = Duration::from_millis(20);
+const AGAIN: Duration = Duration::from_millis(500);
+
+// ANCHOR: backfill
+/// Returns when every visit has a time.
+///
+/// What is left to do is in the rows themselves. So it goes on where it was killed, and several
+/// instances can share the work.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn run(connection: &mut PgConnection) -> sqlx::Result<()> {
+    loop {
+        let left = undated(connection).await?;
+        if left == 0 {
+            return Ok(());
+        }
+        info!("{left} visits have no time yet");
+        let mut after = i64::MIN;
+        loop {
+            let began = Instant::now();
+            let Some(last) = batch(connection, after).await? else {
+                break;
+            };
+            after = last.into();
+            // At most half of the time, so that requests and their changes get through.
+            sleep(began.elapsed().max(REST)).await;
+        }
+        // The end of the table is not the end of the work: others may have held some of the rows.
+        sleep(AGAIN).await;
+    }
+}
+
+/// Gives the next visits after this id a time, that of the first migration of release 2: they happened
+/// then or earlier. Returns the last of their ids; none when there are no more that nobody holds.
+async fn batch(connection: &mut PgConnection, after: i64) -> sqlx::Result<Option<i32>> {
+    let ids: Vec<i32> = sqlx::query_scalar(
+        "WITH batch AS ( \
+             SELECT id FROM records WHERE visited AND visited_at IS NULL AND id > $1 \
+             ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) \
+         UPDATE records \
+         SET visited_at = (SELECT installed_on FROM _sqlx_migrations WHERE version = 2) \
+         FROM batch WHERE records.id = batch.id RETURNING records.id",
+    )
+    .bind(after)
+    .bind(BATCH)
+    .fetch_all(connection)
+    .await?;
+    Ok(ids.into_iter().max())
+}
+// ANCHOR_END: backfill

@@ -15,7 +15,7 @@ pub struct Ready {
 /// Answers 200 when the database answers in time, else 503.
 #[get("/ready")]
 pub async fn ready(settings: &State<Settings>) -> Result<Json<Ready>, Problem> {
-    let limit = settings.database.timeout;
-    todo!("say within {limit:?} whether the database answers")
+    let (host, limit) = (settings.database.url.get_host(), settings.database.timeout);
+    todo!("say within {limit:?} whether the database at {host} answers")
 }
 // ANCHOR_END: ready

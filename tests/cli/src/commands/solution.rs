@@ -56,10 +56,7 @@ pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::R
         );
     }
     if !given.is_empty() {
-        println!(
-            "Not yours to edit, but not as the course ships them: {}.",
-            list(&given)
-        );
+        println!("Given, and not as the course ships them: {}.", list(&given));
     }
     if !added.is_empty() {
         println!("Added by you, not in the reference: {}.", list(&added));

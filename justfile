@@ -75,6 +75,11 @@ hint target *options: tool
 solution target *options: tool
     {{ workshop }} solution "$@"
 
+# What the starter has that the reference before it hasn't, hunk by hunk, and why (without a target: how many lines are given, and typed)
+[group('exercises')]
+what-is-new *target: tool
+    {{ workshop }} what-is-new "$@"
+
 # After green: what clippy says about Kotlin in your Rust, and what a reviewer asks
 [group('exercises')]
 [no-exit-message]

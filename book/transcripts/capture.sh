@@ -99,6 +99,8 @@ output cancelled cancelled
 output waits waits
 output parsed parsed
 output several several
+output printer printer
+output radio radio
 
 # What comes out of such a program after this edit, which is the answer to a box *Your turn*: slug, program, sed script. A program that
 # the system ends says why on standard error.
@@ -117,7 +119,7 @@ snippet answer-tasks tasks 's/^    task\.await\?;/    println!("{name} is served
 edited answer-loans loans "s/fn header<'r>/fn header/; s/&'r Request/\&Request/; s/Option<&'r str>/Option<String>/; s/Some\(value\)/Some(value.clone())/"
 edited answer-cancelled-order cancelled 's/^    let _connection.*/    let _permit = Borrowed("the permit");\n&/'
 edited answer-cancelled-sleep cancelled 's/^use tokio::time::\{sleep, timeout\};/use tokio::time::timeout;/; s/sleep\(Duration::from_secs\(60\)\)\.await/std::thread::sleep(Duration::from_secs(2))/'
-edited answer-closures closures '/^fn judge/,/^\}/{s/-> &.static str/-> String/; s/return "missing"/return "missing".to_owned()/; s/"" => "empty"/"" => "empty".to_owned()/; s/"wrong"/"wrong".to_owned()/; /key if keys/d; s/^        _ =>/        key => match keys.iter().position(|accepted| accepted == key) {\n            Some(at) => format!("key {}", at + 1),\n            None =>/; s/"wrong"\.to_owned\(\),/&\n        },/}; s/"autumn-key"\.to_owned\(\)\]/"autumn-key".to_owned(), "winter-key".to_owned()]/; s/Some\("valid"\)/Some("winter-key"), &/'
+edited answer-closures closures '/^fn toll/,/^\}/{s/-> &.static str/-> String/; s/return "stop"/return "stop".to_owned()/; s/"" => "unreadable"/"" => "unreadable".to_owned()/; s/"4 euros"/"4 euros".to_owned()/; /plate if residents/d; s/^        _ =>/        plate => match residents.iter().position(|resident| resident == plate) {\n            Some(at) => format!("free, resident {}", at + 1),\n            None =>/; s/"4 euros"\.to_owned\(\),/&\n        },/}; s/"A-KB 31"\.to_owned\(\)\]/"A-KB 31".to_owned(), "BL-A 2".to_owned()]/; s/Some\("M-XY 12"\)/Some("BL-A 2"), &/'
 edited answer-waits waits 's/^    sleep\(Duration::from_millis\(milliseconds\)\)\.await;/    std::thread::sleep(Duration::from_millis(milliseconds));/; s/, time::sleep//'
 edited answer-waits-place waits 's/let _place = places\.acquire\(\)\.await;/let _ = places.acquire().await;/; /drop\(_place\)/d'
 edited answer-promise promise '/let bytes = unsafe/{p; s/let bytes/let again/}'

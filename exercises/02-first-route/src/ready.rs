@@ -15,8 +15,7 @@ pub struct Ready {
 /// Answers 200 when the database answers in time, else 503.
 #[get("/ready")]
 pub async fn ready(settings: &State<Settings>) -> Result<Json<Ready>, Problem> {
-    let host = settings.database.url.get_host();
-    let limit = settings.database.timeout;
-    todo!("open a connection to {host}, execute SELECT 1, close it, all of that within {limit:?}")
+    let (host, limit) = (settings.database.url.get_host(), settings.database.timeout);
+    todo!("say within {limit:?} whether the database at {host} answers")
 }
 // ANCHOR_END: ready

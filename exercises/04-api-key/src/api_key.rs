@@ -51,7 +51,7 @@ impl<'r> FromRequest<'r> for ApiKey {
 
     async fn from_request(request: &'r Request<'_>) -> Outcome<ApiKey, Refused> {
         let header = request.headers().contains("X-API-Key");
-        todo!("judge the key in the header (there is one: {header}), or else the one in the query")
+        todo!("decide whether this request may go on (it has the header: {header})")
     }
 }
 

@@ -45,7 +45,7 @@ impl managed::Manager for Connections {
 
     async fn create(&self) -> sqlx::Result<Option<PgConnection>> {
         let host = self.options.get_host();
-        todo!("a place with a connection to {host} in it, or none when the server gives no more")
+        todo!("what the pool is to keep of a connection to {host}")
     }
 
     /// After an error deadpool drops the place, and tries the next one or creates one.
@@ -55,9 +55,7 @@ impl managed::Manager for Connections {
         metrics: &Metrics,
     ) -> RecycleResult<sqlx::Error> {
         let (idle, age) = (metrics.last_used(), metrics.age());
-        todo!(
-            "refuse {place:?} when it is empty or {age:?} old, ask what is in it when it was idle for {idle:?}"
-        )
+        todo!("may {place:?} be lent again? It is {age:?} old, and was idle for {idle:?}")
     }
 }
 // ANCHOR_END: manager
@@ -147,9 +145,7 @@ impl Pool {
     /// The next connection that there is. When the server gives no more of them, it is one that
     /// another request gives back.
     async fn next(&self) -> Result<Lent, Error> {
-        todo!(
-            "the connection of a place, with the place; look again after {PAUSE:?} if it has none"
-        )
+        todo!("the next connection that there is; {PAUSE:?} is a pause between two looks")
     }
 }
 // ANCHOR_END: pool
@@ -170,7 +166,7 @@ impl Lent {
     /// Puts the connection back into its place, for the next request. Nothing may be under way on it.
     pub fn give_back(self) {
         todo!(
-            "put {:?} back into its place, and tell who waits",
+            "{:?} is as good as it was: who may have it now?",
             self.connection
         )
     }

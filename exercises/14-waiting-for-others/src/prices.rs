@@ -44,14 +44,14 @@ impl Prices {
         let (wait, limit) = (self.wait, self.limit);
         let (no_place, late) = (Error::TooManyCalls, Error::PriceTooLate);
         todo!(
-            "a place within {wait:?} or {no_place:?}, the call for {id} within {limit:?} or {late:?}"
+            "the price of {id}: {no_place:?} when no call begins in {wait:?}, {late:?} when it takes {limit:?}"
         )
     }
 
     /// Asks once. Dropped before its answer is here, it closes the connection.
     async fn call(&self, id: i32) -> Result<i64, Error> {
         let url = format!("{}/prices/{id}", self.url);
-        todo!("a GET to {url}, at most {MAX_ANSWER_BYTES} bytes of its answer, and `cents_in` them")
+        todo!("ask {url} once, and read no more than {MAX_ANSWER_BYTES} bytes")
     }
 }
 // ANCHOR_END: prices

@@ -57,14 +57,12 @@ pub async fn converse(
 /// Ends with the code to close with, or without one when the peer is gone.
 async fn listen(_incoming: &mut Incoming, room: &Room, name: &str) -> Option<CloseCode> {
     let (limit, _pace) = (2 * room.ping_period, Pace::new(room.queue));
-    todo!(
-        "`pass_on` each text of {name} and `spend` what that says, until something else comes, or nothing within {limit:?}"
-    )
+    todo!("what {name} says, as long as it is there: after {limit:?} of silence it is not")
 }
 
 /// Sends the peer what is in its inbox, and a ping from time to time, until it takes no more.
 async fn speak(_outgoing: &mut Outgoing, _inbox: &mut mpsc::Receiver<Arc<str>>, period: Duration) {
-    todo!("each message from the inbox, and a ping every {period:?}")
+    todo!("what the peer is to hear, and a question every {period:?}")
 }
 // ANCHOR_END: converse
 

@@ -20,6 +20,7 @@ use workshop::{hints, judge};
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files::Tree;
 use workshop_base::mistakes::Mistake;
+use workshop_base::news::News;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::program::cargo_command;
 use workshop_base::target::Target;
@@ -439,6 +440,13 @@ impl<'a> Gate<'a> {
             found.push(GateFinding::new(
                 "the starter is the reference before it, but for edit and given",
                 chain::unannounced(workspace, catalogue, exercise, grows_from)?,
+            ));
+        }
+        let sentences = exercise.solution(workspace).join(originals::WHAT_IS_NEW);
+        if sentences.is_file() {
+            found.push(GateFinding::new(
+                "what is new in the starter has its sentences",
+                News::of(workspace, catalogue, exercise)?.faults,
             ));
         }
         Ok(found)

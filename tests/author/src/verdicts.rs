@@ -10,6 +10,7 @@ use anyhow::Context;
 use sha1::{Digest, Sha1};
 use workshop::digest::{in_digits, take, take_tree};
 use workshop_base::files::{self, Tree};
+use workshop_base::originals;
 use workshop_base::probe;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::jdk;
@@ -116,11 +117,7 @@ impl Verdicts {
 /// The files in a reference's folder that a verdict rests on: without the mistakes beside it, and what only authors need.
 pub fn reference_files(folder: &Path) -> anyhow::Result<Tree> {
     let mut tree = files::read_tree(folder)?;
-    tree.retain(|path, _| {
-        !path.starts_with("mistakes")
-            && !path.starts_with("ways")
-            && !path.ends_with("starter.patch")
-    });
+    tree.retain(|path, _| !originals::is_the_authors(path));
     Ok(tree)
 }
 

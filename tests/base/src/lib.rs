@@ -9,6 +9,7 @@ pub mod fix;
 pub mod language;
 pub mod lock;
 pub mod mistakes;
+pub mod news;
 pub mod open_files;
 pub mod originals;
 pub mod outcome;

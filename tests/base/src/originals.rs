@@ -17,6 +17,8 @@ use crate::workspace::Workspace;
 
 /// The patch's name in the reference's folder.
 pub const STARTER_PATCH: &str = "starter.patch";
+/// The name of the file in the reference's folder that says why each part of the starter is new.
+pub const WHAT_IS_NEW: &str = "what-is-new.toml";
 
 /// Files that are beside the starter only; the tool never writes them.
 const STARTER_ONLY: &str = "hints.md";
@@ -46,7 +48,7 @@ pub fn reference(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<T
 }
 
 /// The files of the reference as they lie there, without what belongs to the author alone: the planted mistakes, the
-/// other good answers, the starter's patch.
+/// other good answers, the starter's patch, and what is new in it.
 pub fn reference_files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree> {
     let folder = exercise.solution(workspace);
     let mut tree = files::read_tree(&folder)?;
@@ -60,7 +62,7 @@ pub fn reference_files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Re
 
 /// True for what belongs to the author alone, by its path in the reference's folder.
 pub fn is_the_authors(path: &Path) -> bool {
-    let own = ["mistakes", "ways", STARTER_PATCH];
+    let own = ["mistakes", "ways", STARTER_PATCH, WHAT_IS_NEW];
     own.iter().any(|own| path.starts_with(own))
 }
 

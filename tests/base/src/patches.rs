@@ -68,6 +68,14 @@ pub fn difference([old, new]: [String; 2], before: &str, after: &str) -> String 
     formatter.fmt_patch(&patch).to_string()
 }
 
+/// The text without the anchor comments, which are the book's own business.
+pub fn without_anchors(text: &str) -> String {
+    text.lines()
+        .filter(|line| !line.contains("ANCHOR:") && !line.contains("ANCHOR_END:"))
+        .flat_map(|line| [line, "\n"])
+        .collect()
+}
+
 /// The text of a file, empty when it isn't there.
 pub fn text<'a>(tree: &'a Tree, path: &Path) -> Cow<'a, str> {
     String::from_utf8_lossy(tree.get(path).map_or(&[], Vec::as_slice))

@@ -1,17 +1,17 @@
 //! For the page "Closures and iterators": `cargo run -p workshop-book --example closures`.
 
-// ANCHOR: judge
-fn judge(header: Option<&str>, keys: &[String]) -> &'static str {
-    let Some(key) = header else {
-        return "missing";
+// ANCHOR: toll
+fn toll(plate: Option<&str>, residents: &[String]) -> &'static str {
+    let Some(plate) = plate else {
+        return "stop";
     };
-    match key {
-        "" => "empty",
-        key if keys.iter().any(|accepted| accepted == key) => "accepted",
-        _ => "wrong",
+    match plate {
+        "" => "unreadable",
+        plate if residents.iter().any(|resident| resident == plate) => "free",
+        _ => "4 euros",
     }
 }
-// ANCHOR_END: judge
+// ANCHOR_END: toll
 
 fn main() {
     // ANCHOR: lazy
@@ -26,16 +26,13 @@ fn main() {
     // ANCHOR_END: lazy
 
     // ANCHOR: fold
-    let keys = vec!["spring-key".to_owned(), "autumn-key".to_owned()];
-    let known = |key: &str| {
-        keys.iter()
-            .map(|accepted| accepted == key)
-            .fold(false, |found, equal| found | equal)
-    };
-    println!("{} {}", known("autumn-key"), known("summer-key"));
+    let tolls = [4, 0, 12];
+    let total = |cars: u32| tolls.iter().fold(0, |sum, toll| sum + toll * cars);
+    println!("{} {}", total(1), total(2));
     // ANCHOR_END: fold
 
-    for header in [None, Some(""), Some("spring-key"), Some("valid")] {
-        println!("{header:?} is {}", judge(header, &keys));
+    let residents = ["UL-WM 7".to_owned(), "A-KB 31".to_owned()];
+    for plate in [None, Some(""), Some("UL-WM 7"), Some("M-XY 12")] {
+        println!("{plate:?}: {}", toll(plate, &residents));
     }
 }

@@ -23,7 +23,7 @@ pub fn render(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Stri
     let mut lines = 0;
     let differing = files::differing(&starter, &reference).into_iter();
     for path in differing.filter(|path| exercise.edit.contains(path)) {
-        let text = |tree| without_anchors(&patches::text(tree, &path));
+        let text = |tree| patches::without_anchors(&patches::text(tree, &path));
         let patch = hunks(&text(&starter), &text(&reference));
         if patch.is_empty() {
             continue;
@@ -57,17 +57,10 @@ fn hunks(before: &str, after: &str) -> String {
     hunks.join("\n")
 }
 
-/// The text without the anchor comments, which are the book's own business.
-fn without_anchors(text: &str) -> String {
-    text.lines()
-        .filter(|line| !line.contains("ANCHOR:") && !line.contains("ANCHOR_END:"))
-        .flat_map(|line| [line, "\n"])
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use patches::without_anchors;
 
     #[test]
     fn anchor_comments_are_no_difference() {

@@ -5,8 +5,8 @@ use crate::macros::{self, MacroCall};
 use crate::site::{Page, Site};
 use crate::source::Excerpt;
 use crate::{
-    board, difference, green, guess, kata, panes, picture, question, results, schedule, sheet,
-    tests_list, typed,
+    board, difference, given, green, guess, kata, panes, picture, question, results, schedule,
+    sheet, tests_list, typed,
 };
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::Trouble;
@@ -14,7 +14,7 @@ use workshop_base::workspace::Workspace;
 use workshop_results::file::{CALIBRATION, ENDURANCE, TURNS};
 
 /// Every macro, as a page writes it.
-pub const MACROS: [&str; 20] = [
+pub const MACROS: [&str; 21] = [
     "{{#panes kotlin=path:anchor rust=path:anchor}}",
     "{{#code rust=path:anchor}}",
     "{{#include path:anchor}}",
@@ -26,6 +26,7 @@ pub const MACROS: [&str; 20] = [
     "{{#guide}}",
     "{{#quoted}}",
     "{{#diff exercise-3}}",
+    "{{#given exercise-3}}",
     "{{#tests exercise-3}}",
     "{{#typed exercise-3}}",
     "{{#guess exercise-3 typed-parameter}}",
@@ -132,6 +133,7 @@ impl<'a> Expander<'a> {
                 results::quoted(self.workspace)
             }
             "diff" => difference::render(self.workspace, self.exercise(call)?),
+            "given" => given::render(self.workspace, &self.catalogue, self.exercise(call)?),
             "guess" => {
                 const EXAMPLE: &str = "{{#guess exercise-3 typed-parameter}}";
                 let [of, slug] = call.takes(EXAMPLE)?;

@@ -6,6 +6,7 @@ pub mod commands;
 pub mod difference;
 pub mod expand;
 pub mod fault;
+mod given;
 pub mod green;
 mod guess;
 pub mod html;

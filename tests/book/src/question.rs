@@ -233,7 +233,7 @@ pub fn html(name: &str, ask: &str, code: &str, answers: &[QuizAnswer]) -> String
 }
 
 /// A sentence as HTML: code between backticks, and the apostrophes that mdBook gives to the text around it.
-fn inline(text: &str) -> String {
+pub fn inline(text: &str) -> String {
     let mut html = String::new();
     for (at, part) in text.split('`').enumerate() {
         match at % 2 {

@@ -24,7 +24,7 @@ pub fn render(catalogue: &Catalogue, exercise: &Exercise) -> String {
         ));
     }
     block(&format!(
-        "<div class=\"tests\">\n<p>The {which} {} {are} run against your work. On the starter these {} tests are red; make them green and break none of the others:</p>\n<ul>\n{items}</ul>\n</div>",
+        "<div class=\"tests\">\n<p>The {which} {} {are} run against your work. On the starter these {} tests are red. Begin with the first, make all of them green, and break none of the others:</p>\n<ul>\n{items}</ul>\n</div>",
         and(&suites),
         exercise.red.len()
     ))

@@ -1,9 +1,8 @@
 //! `{{#typed exercise-8}}`: how many lines the service has after an exercise, and how many of them the reader has typed by then.
 
-use std::path::Path;
-
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files::{Tree, read_tree, text};
+use workshop_base::news::{count, is_code, lines_that_a_starter_lacks};
 use workshop_base::originals::STARTER_PATCH;
 use workshop_base::patches;
 use workshop_base::workspace::Workspace;
@@ -40,55 +39,9 @@ fn lines_of(reference: &Tree) -> usize {
         .sum()
 }
 
-/// The lines that a patch from a reference to its starter takes away.
-fn lines_that_a_starter_lacks(patch: &str) -> usize {
-    let files = patch
-        .split("\n--- ")
-        .skip(usize::from(!patch.starts_with("--- ")));
-    let code = files.filter(|file| {
-        let name = file.trim_start_matches("--- ").lines().next();
-        name.and_then(|name| name.strip_prefix("a/"))
-            .is_some_and(|name| is_code(Path::new(name)))
-    });
-    code.map(|file| {
-        count(
-            file.lines()
-                .skip(1)
-                .filter_map(|line| line.strip_prefix('-')),
-        )
-    })
-    .sum()
-}
-
-fn is_code(path: &Path) -> bool {
-    path.starts_with("src")
-        && path.extension().is_some_and(|end| end == "rs")
-        && !path.ends_with("tests.rs")
-}
-
-/// How many of them are neither blank nor a comment, up to the tests of a file. It counts as `tests/lines.sh` does.
-fn count<'a>(lines: impl Iterator<Item = &'a str>) -> usize {
-    let lines = lines
-        .map(str::trim)
-        .take_while(|line| *line != "mod tests {");
-    let is_code = |line: &&str| {
-        !line.is_empty()
-            && !line.starts_with("//")
-            && !["#[cfg(test)]", "mod tests;"].contains(line)
-    };
-    lines.filter(is_code).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_a_starter_lacks_is_typed() {
-        let patch = "--- a/src/read.rs\n+++ b/src/read.rs\n@@ -1,4 +1,2 @@\n-/// A comment.\n-fn read() {\n-\n-}\n+todo!()\n same\n\
-                     --- a/hints.md\n+++ b/hints.md\n-no code\n--- a/src/tests.rs\n+++ b/src/tests.rs\n-a test\n";
-        assert_eq!(lines_that_a_starter_lacks(patch), 2);
-    }
 
     #[test]
     fn a_reader_types_more_with_each_exercise() -> anyhow::Result<()> {

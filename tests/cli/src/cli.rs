@@ -78,6 +78,11 @@ pub enum LearnCommand {
         #[arg(long, conflicts_with_all = ["apply", "ways"])]
         rocket: bool,
     },
+    /// What a starter has that the reference before it hasn't, hunk by hunk, and why; without an exercise, how much of each is given
+    WhatIsNew {
+        /// exercise-N
+        target: Option<Target>,
+    },
     /// After green: what clippy says about Kotlin in your Rust, what a reviewer asks, and what to remember
     Review {
         /// exercise-N

@@ -21,6 +21,7 @@ pub fn check(page: &Page, workspace: &Workspace, catalogue: &Catalogue) -> Vec<P
     let line = |at: usize| macros::line_at(&page.text, at);
     let mut faults = unmeasured(page, workspace);
     faults.extend(unanswered(page));
+    faults.extend(rungs(page));
     faults.extend(alerts(page));
     let mut fault = |line: usize, what: &str, next: &str| {
         faults.push(PageFault::new(&file, line, Trouble::new(what).next(next)));
@@ -112,6 +113,34 @@ fn unmeasured(page: &Page, workspace: &Workspace) -> Vec<PageFault> {
     faults.collect()
 }
 
+/// A page with the fold *Led* has the other two rungs, and says what it is for.
+fn rungs(page: &Page) -> Vec<PageFault> {
+    const LED: &str = "<summary><b>Led</b>";
+    const OTHERS: [(&str, &str); 4] = [
+        ("*After this you can", "what readers can do afterwards"),
+        ("What has to hold", "what has to hold"),
+        ("reviewer will", "what a reviewer will ask"),
+        (
+            "<summary><b>Open</b>",
+            "what may be deleted and written anew",
+        ),
+    ];
+    if !page.text.contains(LED) {
+        return Vec::new();
+    }
+    let lacking = OTHERS
+        .iter()
+        .filter(|(words, _)| !page.text.contains(words));
+    let faults = lacking.map(|(words, what)| {
+        let problem = Trouble::new(format!(
+            "this page leads step by step and doesn't say {what}"
+        ))
+        .next(format!("write it, with the words {words:?}"));
+        PageFault::new(page.file(), 0, problem)
+    });
+    faults.collect()
+}
+
 /// Boxes of a page before an exercise that neither name the exercise, whose tests judge them, nor have an answer in a fold below.
 fn unanswered(page: &Page) -> Vec<PageFault> {
     const BOX: &str = "> **Your turn.**";
@@ -198,6 +227,26 @@ mod tests {
         };
         assert_eq!(faults("> [!TIP]\n> **Your turn.** Try.\n"), 0);
         assert_eq!(faults("> [!TIP] **Your turn.** Try.\n"), 1);
+    }
+
+    #[test]
+    fn a_page_that_leads_has_all_three_rungs() {
+        let faults = |text: &str| {
+            let (path, text) = ("exercises/03.md".into(), text.to_owned());
+            rungs(&Page {
+                path,
+                part: None,
+                text,
+            })
+            .len()
+        };
+        let led = "<summary><b>Led</b>: step by step</summary>";
+        let whole = format!(
+            "*After this you can read.*\n\nWhat has to hold:\n\nA reviewer will ask.\n\n{led}\n\n<summary><b>Open</b></summary>\n"
+        );
+        assert_eq!(faults(&whole), 0);
+        assert_eq!(faults(led), 4);
+        assert_eq!(faults("No rungs."), 0);
     }
 
     #[test]

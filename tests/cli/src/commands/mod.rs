@@ -16,6 +16,7 @@ mod solution;
 mod tour;
 mod upstream;
 mod watch;
+mod what_is_new;
 
 use std::io::Write;
 use std::pin::Pin;
@@ -51,6 +52,7 @@ fn interruption(command: &LearnCommand) -> Interruption {
         | LearnCommand::Reset { .. }
         | LearnCommand::CatchUp { .. }
         | LearnCommand::Progress { .. }
+        | LearnCommand::WhatIsNew { .. }
         | LearnCommand::Completions { .. } => Interruption::AtOnce,
         LearnCommand::Run(_) | LearnCommand::Upstream(_) | LearnCommand::Watch { .. } => {
             Interruption::InOrder
@@ -93,6 +95,10 @@ async fn done(workspace: &Workspace, command: LearnCommand) -> anyhow::Result<Ou
         LearnCommand::Solution { target, apply, .. } => {
             solution::run(workspace, &exercise(workspace, target)?, apply)
         }
+        LearnCommand::WhatIsNew { target: None } => what_is_new::tell_all(workspace),
+        LearnCommand::WhatIsNew {
+            target: Some(target),
+        } => what_is_new::run(workspace, &exercise(workspace, target)?),
         LearnCommand::Review { target } => {
             review::run(workspace, &exercise(workspace, target)?).await
         }

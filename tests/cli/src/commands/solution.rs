@@ -56,10 +56,7 @@ pub fn run(workspace: &Workspace, exercise: &Exercise, apply: bool) -> anyhow::R
         );
     }
     if !given.is_empty() {
-        println!(
-            "Not yours to edit, but not as the course ships them: {}.",
-            list(&given)
-        );
+        println!("Given, and not as the course ships them: {}.", list(&given));
     }
     if !added.is_empty() {
         println!("Added by you, not in the reference: {}.", list(&added));
@@ -186,17 +183,21 @@ fn opened<'a>(workspace: &Workspace, exercise: &'a Exercise) -> anyhow::Result<&
 /// Prints a difference in colors, the names of its files first.
 fn print(difference: &str) {
     for (number, line) in difference.lines().enumerate() {
-        let style = match line.as_bytes().first() {
-            _ if number < 2 => Style::Strong,
-            Some(b'+') => Style::Good,
-            Some(b'-') => Style::Bad,
-            Some(b'@') => Style::Faint,
-            _ => {
-                println!("{line}");
-                continue;
-            }
-        };
-        println!("{}", paint(style, line));
+        match number < 2 {
+            true => println!("{}", paint(Style::Strong, line)),
+            false => print_line(line),
+        }
     }
     println!();
+}
+
+/// Prints a line of a difference in its color.
+pub(super) fn print_line(line: &str) {
+    let style = match line.as_bytes().first() {
+        Some(b'+') => Style::Good,
+        Some(b'-') => Style::Bad,
+        Some(b'@') => Style::Faint,
+        _ => return println!("{line}"),
+    };
+    println!("{}", paint(style, line));
 }

@@ -438,6 +438,50 @@ fn the_solution_is_shown_as_a_difference_and_nothing_is_written() {
 }
 
 #[test]
+fn what_is_new_in_a_starter_is_shown_with_its_reasons() {
+    let course = Course::new();
+    let about = exercise_toml(4, "api-key", "API key", "src/main.rs", "no_key_answers_401");
+    let about = format!("{about}\n[grows_from]\nexercise = 3\n");
+    let [exercise, solution] = ["exercises/04-api-key", "solutions/04-api-key"];
+    for (folder, package, main) in [
+        (solution, "solution-4", "fn main() {\n    guarded();\n}\n"),
+        (exercise, "exercise-4", "fn main() {\n    todo!()\n}\n"),
+    ] {
+        course.write(&format!("{folder}/exercise.toml"), &about);
+        let manifest = format!("[package]\nname = \"{package}\"\n");
+        course.write(&format!("{folder}/Cargo.toml"), &manifest);
+        course.write(&format!("{folder}/src/main.rs"), main);
+        course.write(&format!("{folder}/src/read.rs"), SOLUTION_READ);
+        course.write(&format!("{folder}/src/record.rs"), "pub struct Record;\n");
+        course.write(&format!("{folder}/src/given.rs"), "// given\n");
+        course.write(
+            &format!("{folder}/src/key.rs"),
+            "//! The key.\n\nfn key() {}\n",
+        );
+    }
+    course.write(
+        &format!("{solution}/what-is-new.toml"),
+        "questions = [\"Who asks?\", \"Who answers?\"]\n\n[why.\"src/main.rs\"]\n'// a header' = \"The header is gone.\"\n",
+    );
+    course.starter_patch(4);
+    let said = course.passes(&["what-is-new", "exercise-4"]);
+    assert_says(
+        &said,
+        &[
+            "what is new since the reference of exercise 3",
+            "2 lines of Rust are given, in 2 files; about 1 are yours to type.",
+            "src/key.rs, new\nThe key.",
+            "The header is gone.\n@@",
+            "-// a header",
+            "- Who asks?\n- Who answers?",
+        ],
+    );
+    assert!(!said.contains("Cargo.toml"), "{said}");
+    let all = course.passes(&["what-is-new"]);
+    assert_says(&all, &["exercise-4        3      2      1"]);
+}
+
+#[test]
 fn no_difference_is_said() {
     let course = Course::new();
     course.passes(&["solution", "exercise-3", "--apply"]);

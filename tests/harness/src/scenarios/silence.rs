@@ -113,7 +113,7 @@ pub(super) async fn read_until_all_work(client: &Client, count: usize) -> Answer
 }
 
 /// Has this many clients ask, again and again, until something has happened. The last answers come after it.
-pub async fn asking_during<T>(
+pub(super) async fn asking_during<T>(
     clients: usize,
     ask: impl AsyncFn(usize) -> Result<Answer, Failure>,
     event: impl Future<Output = T>,

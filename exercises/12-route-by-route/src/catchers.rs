@@ -3,7 +3,7 @@
 use rocket::{Request, catch, http::Status};
 use tracing::error;
 
-use crate::{problem::Problem, request_id::RequestId};
+use crate::{problem::Problem, request_span::request_span};
 
 // ANCHOR: catchers
 /// Answers a request that Rocket could not read.
@@ -21,7 +21,7 @@ pub fn nothing_here() -> Problem {
 /// Answers whatever else has failed, a handler that panicked (500) above all.
 #[catch(default)]
 pub fn unexpected(status: Status, request: &Request<'_>) -> Problem {
-    error!(request_id = %RequestId::of(request), "no handler has answered: {status}");
+    error!(parent: request_span(request), "no handler has answered: {status}");
     Problem::new(status, "an unexpected error occurred")
 }
 // ANCHOR_END: catchers

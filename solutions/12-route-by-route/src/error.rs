@@ -10,7 +10,7 @@ use rocket::{
 use thiserror::Error;
 use tracing::error;
 
-use crate::{causes::with_causes, problem::Problem, request_id::RequestId, text::MAX_TEXT_BYTES};
+use crate::{causes::with_causes, problem::Problem, text::MAX_TEXT_BYTES};
 
 // ANCHOR: error
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
@@ -49,7 +49,7 @@ impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         match self {
             Error::Unavailable(_) => {
-                error!(request_id = %RequestId::of(request), "{}", with_causes(&self));
+                error!("{}", with_causes(&self));
             }
             // The client has been told all there is.
             Error::Malformed | Error::NoText | Error::TextTooLong(_) => {}

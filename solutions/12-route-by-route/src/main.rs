@@ -9,6 +9,7 @@ mod problem;
 mod qr;
 mod qrcode;
 mod request_id;
+mod request_span;
 mod rocket_log;
 mod settings;
 mod start;
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 
 use rocket::{Build, Rocket, catchers, routes};
 
-use crate::{qrcode::Drawings, request_id::RequestLog, settings::Settings};
+use crate::{qrcode::Drawings, request_id::RequestLog, request_span::in_spans, settings::Settings};
 
 // ANCHOR: main
 #[rocket::main]
@@ -38,7 +39,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
     rocket::custom(settings.rocket())
         .attach(RequestLog)
         .manage(Drawings::new())
-        .mount("/", routes![health::health, qrcode::qrcode])
+        .mount("/", in_spans(routes![health::health, qrcode::qrcode]))
         .register(
             "/",
             catchers![

@@ -10,6 +10,8 @@ use rocket::{
 use tracing::info;
 use uuid::Uuid;
 
+use crate::request_span::request_span;
+
 const HEADER: &str = "X-Request-Id";
 
 // ANCHOR: request-id
@@ -65,12 +67,11 @@ impl Fairing for RequestLog {
     }
 
     async fn on_response<'r>(&self, request: &'r Request<'_>, response: &mut Response<'r>) {
-        let id = RequestId::of(request);
-        response.set_raw_header(HEADER, id.to_string());
+        response.set_raw_header(HEADER, RequestId::of(request).to_string());
 
         let StartedAt(started_at) = request.local_cache(|| StartedAt(Instant::now()));
         info!(
-            request_id = %id,
+            parent: request_span(request),
             method = %request.method(),
             path = %request.uri().path(), // without the query, which may hold a key
             status = response.status().code,

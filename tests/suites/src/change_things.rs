@@ -9,6 +9,7 @@ use rand::seq::SliceRandom;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Postgres, Transaction};
 
+use crate::expect_no_database;
 use crate::row::RecordRow;
 use workshop_harness::contract::{
     Answer, Context, Failure, TestResult, contract_tests, expect, expect_each, expect_eq,
@@ -40,6 +41,7 @@ contract_tests! {
         opposite_orders_do_not_lock_each_other_out,
         many_visits_at_once_are_all_or_nothing,
         a_database_that_cannot_write_now_answers_503,
+        a_transaction_is_not_tried_again,
     ],
     first_start: [
         a_service_without_a_database_is_alive_and_not_ready,
@@ -490,6 +492,45 @@ async fn expect_not_now(context: &Context, code: &str) -> TestResult {
         format!("status {}, body {}", answer.status(), answer.text()),
     )?;
     Ok(())
+}
+
+/// What the database says of a statement that was prepared before the schema changed, in the middle of the first attempt to visit
+/// the record 151. A sequence counts the attempts: it is not rolled back.
+const STALE_ONCE: &str = "
+    CREATE SEQUENCE attempts;
+    CREATE FUNCTION stale_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF nextval('attempts') = 1 THEN
+            CREATE TEMPORARY TABLE changing (id integer);
+            EXECUTE 'PREPARE of_before AS SELECT id FROM changing';
+            ALTER TABLE changing ALTER id TYPE bigint;
+            EXECUTE 'EXECUTE of_before';
+        END IF;
+        RETURN NEW;
+    END $$;
+    CREATE TRIGGER stale_once BEFORE UPDATE ON records FOR EACH ROW WHEN (OLD.id = 151) EXECUTE FUNCTION stale_once()";
+const NOT_STALE_ANY_MORE: &str = "DROP FUNCTION stale_once CASCADE; DROP SEQUENCE attempts";
+
+async fn a_transaction_is_not_tried_again(context: &Context) -> TestResult {
+    let mut database = context.database.lock().await;
+    sqlx::raw_sql(STALE_ONCE).execute(&mut *database).await?;
+    let answer = visit(context, &[151]).await;
+    let attempts: i64 = sqlx::query_scalar("SELECT last_value FROM attempts")
+        .fetch_one(&mut *database)
+        .await?;
+    let marked = expect_marked(&mut database, [151], &[], "by a transaction that has failed").await;
+    sqlx::raw_sql(NOT_STALE_ANY_MORE)
+        .execute(&mut *database)
+        .await?;
+
+    let answer = answer?;
+    answer.expect(
+        attempts == 1,
+        "one attempt: the schema has changed in the middle of it, and not all that a transaction has done is taken back with it",
+        format!("{attempts} attempts, and status {}", answer.status()),
+    )?;
+    expect_no_database(&answer)?;
+    marked?;
+    expect_visited(context, &[151], 1).await
 }
 
 fn expect_alive_and_not_ready(service: &Hindered) -> TestResult {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use futures_util::future::try_join_all;
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -16,6 +17,8 @@ use tokio::time::{interval, timeout};
 use crate::qrcode::{
     expect_code, expect_codes, expect_missing, expect_unavailable, expect_undecodable, path, paths,
 };
+use crate::ship_it::{LOGGED_WITHIN, id_in};
+use workshop_base::wait;
 use workshop_harness::contract::{
     Answer, Client, Failure, TestError, TestResult, contract_tests, expect, expect_each,
     expect_none, has_header, has_status,
@@ -43,6 +46,7 @@ contract_tests! {
         kotlin_is_back_at_once,
         at_most_two_codes_for_each_core_are_drawn_at_once,
         a_panic_answers_503_and_the_service_goes_on,
+        a_failure_is_logged_with_the_request_id_of_its_answer,
         the_service_answers_while_every_place_is_taken,
         codes_under_way_are_drawn_before_the_end,
     ]
@@ -379,6 +383,23 @@ async fn a_panic_answers_503_and_the_service_goes_on(bench: &Workbench) -> TestR
         expect_unavailable(&service.client, "panic").await?;
     }
     service.client.each([path("text")], has_status(200)).await
+}
+
+/// A client is not told why it gets no image. It can name the request, and the log has the reason.
+async fn a_failure_is_logged_with_the_request_id_of_its_answer(bench: &Workbench) -> TestResult {
+    let service = stalling(bench, "log").await?;
+    let answer = service.client.get(&path("panic")).await?;
+    let id = answer.header("X-Request-Id").unwrap_or_default();
+    let is_logged = async || {
+        let logged = std::fs::read_to_string(service.process.log()).ok()?;
+        let mut lines = logged.lines().flat_map(serde_json::from_str);
+        let is_it = |line: Value| line["level"] == "ERROR" && id_in(&line) == Some(&*id);
+        lines.any(is_it).then_some(())
+    };
+    let is_logged = wait::within(LOGGED_WITHIN, is_logged).await.is_some();
+    let expected = format!("a JSON line in the log with \"level\":\"ERROR\" and the request id {id}, in it or in its span");
+    answer.expect(is_logged, expected, "none")?;
+    Ok(())
 }
 
 async fn the_service_answers_while_every_place_is_taken(bench: &Workbench) -> TestResult {

@@ -65,7 +65,7 @@ contract_tests! {
 
 const HEADER: &str = "X-Request-Id";
 /// How soon a line must be in the log after the answer that it is about.
-const LOGGED_WITHIN: Duration = Duration::from_secs(3);
+pub const LOGGED_WITHIN: Duration = Duration::from_secs(3);
 
 /// The request id of an answer, which has to be usable.
 fn request_id<'a>(answer: &'a Answer, expected: &str) -> Result<Cow<'a, str>, Failure> {
@@ -133,7 +133,7 @@ fn events(context: &Context, is_so: impl Fn(&Value) -> bool) -> anyhow::Result<V
 }
 
 /// The request that a line of the log is about: a member of its own, or one of the span that the line is in.
-fn id_in(event: &Value) -> Option<&str> {
+pub fn id_in(event: &Value) -> Option<&str> {
     let id = event["request_id"].as_str();
     id.or_else(|| event["span"]["request_id"].as_str())
 }

@@ -412,15 +412,13 @@ async fn a_client_that_takes_a_little_all_the_time_is_cut_off_at_the_deadline(
     context: &Context,
 ) -> TestResult {
     let begin_after = i32::try_from(context.rows).map_err(anyhow::Error::from)?;
-    let mut export = context.client.download(&export_after(begin_after)).await?;
-    export.expect_status(200).await?;
+    let mut export = SlowExport::begin(context, begin_after).await?;
     let limit = context.settings.export_deadline + GONE_WITHIN;
     // Never so slow that it would be cut off for taking nothing.
     let gone_by = Instant::now() + limit;
     let mut running = running_query(context).await?;
-    let mut last = begin_after;
     while running.is_some() && Instant::now() < gone_by {
-        last = take_some(&mut export, last).await?;
+        export.take_some().await?;
         sleep(A_PAUSE).await;
         running = running_query(context).await?;
     }
@@ -431,42 +429,57 @@ async fn a_client_that_takes_a_little_all_the_time_is_cut_off_at_the_deadline(
     );
     expect_none(expected, running.map(|query| format!("this one: {query}")))?;
 
-    let told = problem(408, "the client did not take the export in time");
-    let last = loop {
-        let line = export.line().await?;
-        match id_of(&line) {
-            Some(id) if id == last + 1 => last = id,
-            None if line == format!("{told}\n").as_bytes() => break last,
-            _ => {
-                let expected = format!("the record {} or the line {told}", last + 1);
-                return Err(export.failure(expected, beginning(&line)).into());
+    while !export.has_ended {
+        export.take_some().await?;
+    }
+    let mut rest = SlowExport::begin(context, export.last).await?;
+    rest.take_some().await?;
+    expect(
+        rest.last > export.last,
+        format!("the records after {}", export.last),
+        "none",
+    )
+}
+
+/// An export that is taken little by little.
+struct SlowExport {
+    download: Download,
+    /// The id of the last record that was taken.
+    last: i32,
+    /// Whether the line was taken that says that it was cut off. It may come before the database's list says that the query is gone.
+    has_ended: bool,
+}
+
+impl SlowExport {
+    async fn begin(context: &Context, after: i32) -> Result<SlowExport, Failure> {
+        let mut download = context.client.download(&format!("{EXPORT}?after={after}")).await?;
+        download.expect_status(200).await?;
+        Ok(SlowExport {
+            download,
+            last: after,
+            has_ended: false,
+        })
+    }
+
+    /// Takes a little. Each record has to come after the one before, without a gap; or else the last line does.
+    async fn take_some(&mut self) -> Result<(), Failure> {
+        const LITTLE: usize = 128 * 1024;
+        let told = problem(408, "the client did not take the export in time");
+        let mut taken = 0;
+        while taken < LITTLE && !self.has_ended {
+            let line = self.download.line().await?;
+            taken += line.len();
+            match id_of(&line) {
+                Some(id) if id == self.last + 1 => self.last = id,
+                None if line == format!("{told}\n").as_bytes() => self.has_ended = true,
+                _ => {
+                    let expected = format!("the record {} or the line {told}", self.last + 1);
+                    return Err(self.download.failure(expected, beginning(&line)));
+                }
             }
         }
-    };
-    let mut rest = context.client.download(&export_after(last)).await?;
-    rest.expect_status(200).await?;
-    take_some(&mut rest, last).await?;
-    Ok(())
-}
-
-fn export_after(id: i32) -> String {
-    format!("{EXPORT}?after={id}")
-}
-
-/// Takes a little of an export, and gives the id of its last record. They have to begin after this one, without a gap.
-async fn take_some(export: &mut Download, mut last: i32) -> Result<i32, Failure> {
-    const LITTLE: usize = 128 * 1024;
-    let mut taken = 0;
-    while taken < LITTLE {
-        let line = export.line().await?;
-        taken += line.len();
-        if id_of(&line) != Some(last + 1) {
-            let expected = format!("the record {}", last + 1);
-            return Err(export.failure(expected, beginning(&line)));
-        }
-        last += 1;
+        Ok(())
     }
-    Ok(last)
 }
 
 /// The id of a line that is a record.

@@ -7,7 +7,7 @@ use rocket::{
 };
 use tracing::error;
 
-use crate::{error::UNEXPECTED, problem::Problem, request_id::RequestId};
+use crate::{error::UNEXPECTED, problem::Problem, request_span::request_span};
 
 /// A problem, and the header that every 401 has to carry: how to do better next time.
 #[derive(Responder)]
@@ -33,7 +33,7 @@ pub fn others(status: Status, request: &Request<'_>) -> Problem {
         404 => "there is nothing at this path",
         400..500 => "the request is malformed",
         _ => {
-            error!(request_id = %RequestId::of(request), "no handler has answered: {status}");
+            error!(parent: request_span(request), "no handler has answered: {status}");
             UNEXPECTED
         }
     };

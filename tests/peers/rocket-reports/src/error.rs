@@ -8,7 +8,7 @@ use rocket::{
 use sqlx::error::BoxDynError;
 use tracing::{error, warn};
 
-use crate::{outage::is_outage, problem::Problem, request_id::RequestId};
+use crate::{outage::is_outage, problem::Problem};
 
 /// What a client is told of a bug: it has no business with SQL, hosts or users.
 pub const UNEXPECTED: &str = "an unexpected error occurred";
@@ -43,25 +43,24 @@ impl Error {
     }
 }
 
-/// Makes an `Error` something that a handler can return. A failure of the service is logged here; a client's mistakes are told to
-/// the client. Rocket runs a handler in no span of ours, so the line names the request itself.
+/// Makes an `Error` something that a handler can return. A failure of the service is logged here, in the span of its
+/// request; a client's mistakes are told to the client.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
-        let request_id = RequestId::of(request);
         let (status, detail) = match self {
             Error::Refused { status, detail } => (status, detail),
             Error::Unavailable(reason) => {
-                warn!(%request_id, "the database does not answer: {reason}");
+                warn!("the database does not answer: {reason}");
                 let detail = "the database does not answer";
                 (Status::ServiceUnavailable, detail.to_owned())
             }
             Error::OldSchema => {
                 let detail = "the schema is not up to date yet";
-                warn!(%request_id, "{detail}");
+                warn!("{detail}");
                 (Status::ServiceUnavailable, detail.to_owned())
             }
             Error::Query(error) => {
-                error!(%request_id, "a query failed: {error}");
+                error!("a query failed: {error}");
                 (Status::InternalServerError, UNEXPECTED.to_owned())
             }
         };

@@ -14,6 +14,10 @@ mod reports;
 mod request_id;
 mod serving;
 
+// As in the references from exercise 8 on.
+#[path = "../../../../solutions/08-ship-it/src/request_span.rs"]
+mod request_span;
+
 // These know nothing of a framework: they are the files of the reference on axum.
 #[path = "../../../../solutions/18-an-empty-folder/src/database.rs"]
 mod database;
@@ -37,7 +41,9 @@ use std::process::ExitCode;
 use rocket::{Build, Rocket, catchers, routes};
 use tokio::runtime::Runtime;
 
-use crate::{database::Database, request_id::RequestLog, settings::Settings};
+use crate::{
+    database::Database, request_id::RequestLog, request_span::in_spans, settings::Settings,
+};
 
 // ANCHOR: main
 fn main() -> ExitCode {
@@ -68,14 +74,14 @@ fn service(settings: &Settings, database: Database) -> Rocket<Build> {
         .manage(database)
         .mount(
             "/",
-            routes![
+            in_spans(routes![
                 probes::health,
                 probes::ready,
                 page::open_reports,
                 reports::report,
                 reports::read,
                 reports::change,
-            ],
+            ]),
         )
         .register("/", catchers![catchers::unauthorized, catchers::others])
 }

@@ -55,6 +55,7 @@ class ConnectionPool(
 
     // JDBC blocks its thread, and more threads than connections would only wait for one another. Measured under load,
     // this was about a third faster than Dispatchers.IO, with and without limitedParallelism, and than suspendTransaction.
+    // A virtual thread for each query takes a seventh more CPU time, also with runInterruptible.
     private val threads =
         Executors.newFixedThreadPool(settings.poolSize) { task -> Thread(task, "jdbc").apply { isDaemon = true } }
 

@@ -16,7 +16,10 @@ import kotlin.time.TimeSource.Monotonic.markNow
 /** The header that carries the id of a request. */
 const val REQUEST_ID_HEADER = "X-Request-Id"
 
-/** The id that the answer carries. */
+/**
+ * The id that the answer carries. Each line about a request takes it from here: an MDC would be set and cleared whenever a coroutine
+ * changes its thread, also for the requests that are not logged.
+ */
 val ApplicationCall.requestId: String? get() = response.headers[REQUEST_ID_HEADER]
 
 // ANCHOR: request-log

@@ -1,4 +1,4 @@
-//! The house: crates and files whose imports run one way, one noun for one type, and a picture of the crates that is true.
+//! The house: crates and files whose imports run one way, a picture of the crates that is true, and tests that all run some time.
 
 #![expect(
     clippy::expect_used,
@@ -245,37 +245,6 @@ fn no_file_imports_in_a_circle() {
     );
 }
 
-/// The types that a text defines. An associated type such as `type Err` is no new noun.
-fn nouns(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter_map(|line| {
-        let mut words = line.split(|c: char| c.is_whitespace() || "<({;:=".contains(c));
-        let kind = words.find(|word| !word.is_empty() && !word.starts_with("pub"))?;
-        // A visibility such as `pub(crate)` is two words.
-        let kind = if kind.ends_with(')') {
-            words.next()?
-        } else {
-            kind
-        };
-        let defines = ["struct", "enum", "trait"].contains(&kind);
-        defines.then(|| words.next()).flatten()
-    })
-}
-
-#[test]
-fn one_noun_is_one_type() {
-    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for name in crates().into_keys() {
-        for (module, text) in modules(&root().join("tests").join(&name).join("src")) {
-            for noun in nouns(&text) {
-                let place = format!("{name}/{}", module.join("/"));
-                places.entry(noun.to_owned()).or_default().push(place);
-            }
-        }
-    }
-    places.retain(|_, places| places.len() > 1);
-    assert!(places.is_empty(), "a noun for several types: {places:#?}");
-}
-
 #[test]
 fn every_crate_says_its_job_in_its_first_line() {
     for name in crates().keys() {
@@ -401,4 +370,57 @@ fn the_table_of_variables_in_contributing_is_the_one_that_the_tool_obeys() {
         page.contains(&table),
         "CONTRIBUTING.md should have:\n{table}"
     );
+}
+
+/// The Rust files below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn every_ignored_test_runs_each_night() {
+    let ci = std::fs::read_to_string(root().join(".ci/run")).expect("what CI does");
+    let asked: Vec<&str> = ci
+        .lines()
+        .filter(|line| line.contains("--ignored"))
+        .collect();
+    let mut ignored = BTreeSet::new();
+    for name in crates().keys() {
+        let folder = root().join("tests").join(name);
+        for path in ["src", "tests"]
+            .iter()
+            .flat_map(|part| sources(&folder.join(part)))
+        {
+            let text = std::fs::read_to_string(&path).expect("readable");
+            if text
+                .lines()
+                .any(|line| line.trim_start().starts_with("#[ignore"))
+            {
+                let inner = path.strip_prefix(folder.join("tests/commands"));
+                let inner =
+                    inner.unwrap_or_else(|_| panic!("{}: none is asked for", path.display()));
+                let module = inner.iter().next().expect("a file").to_string_lossy();
+                ignored.insert(module.trim_end_matches(".rs").to_owned());
+            }
+        }
+    }
+    assert!(ignored.len() > 4, "{ignored:?}");
+    for module in ignored {
+        let is_asked = asked
+            .iter()
+            .any(|line| line.contains(&format!(" {module}::")));
+        assert!(
+            is_asked,
+            "{module}:: is ignored, and .ci/run never asks for it"
+        );
+    }
 }

@@ -170,32 +170,9 @@ impl Report {
 
     /// Prints the tests by suite, the first failure in full, the others in a line each.
     pub fn print_tests(&self) {
-        let mut suite = "";
-        let mut told_in_full = false;
+        let mut printed = Printed::default();
         for judged in &self.tests {
-            if judged.suite != suite {
-                suite = &judged.suite;
-                println!("  {}", paint(Style::Strong, suite));
-            }
-            match &judged.status {
-                TestStatus::Passed => {
-                    println!("    {}    {}", paint(Style::Good, "ok"), judged.test)
-                }
-                TestStatus::NotJudged(lack) => {
-                    let not_judged = paint(Style::Faint, "not judged here");
-                    println!("    {not_judged}  {}: {lack}", judged.test);
-                }
-                TestStatus::Failed { failure, log } => {
-                    println!("    {}  {}", paint(Style::Bad, "FAIL"), judged.test);
-                    if told_in_full {
-                        let (expected, actual) = shortened(&failure.expected, &failure.actual);
-                        println!("          expected {expected}; got {actual}");
-                    } else {
-                        self.print_in_full(failure, log);
-                        told_in_full = true;
-                    }
-                }
-            }
+            printed.print(&self.label, judged);
         }
     }
 
@@ -227,21 +204,55 @@ impl Report {
             );
         }
     }
+}
 
-    fn print_in_full(&self, failure: &Failure, log: &str) {
-        for line in failure.to_string().lines() {
-            println!("          {line}");
+/// Tests that are printed one after the other: by suite, the first failure in full, the others in a line each.
+#[derive(Debug, Default)]
+pub struct Printed {
+    suite: String,
+    told_in_full: bool,
+}
+
+impl Printed {
+    /// Prints the next test, of the target that is called so.
+    pub fn print(&mut self, label: &str, judged: &Judged) {
+        if judged.suite != self.suite {
+            self.suite.clone_from(&judged.suite);
+            println!("  {}", paint(Style::Strong, &self.suite));
         }
-        if !log.trim().is_empty() {
-            println!("          the service's log ends with");
-            for line in log.lines() {
-                println!("          {}", paint(Style::Faint, format!("| {line}")));
+        let test = &judged.test;
+        match &judged.status {
+            TestStatus::Passed => println!("    {}    {test}", paint(Style::Good, "ok")),
+            TestStatus::NotJudged(lack) => {
+                let not_judged = paint(Style::Faint, "not judged here");
+                println!("    {not_judged}  {test}: {lack}");
+            }
+            TestStatus::Failed { failure, log } => {
+                println!("    {}  {test}", paint(Style::Bad, "FAIL"));
+                if self.told_in_full {
+                    let (expected, actual) = shortened(&failure.expected, &failure.actual);
+                    println!("          expected {expected}; got {actual}");
+                } else {
+                    print_in_full(label, failure, log);
+                    self.told_in_full = true;
+                }
             }
         }
-        if tail::is_cut(log) {
-            let label = &self.label;
-            println!("          just run {label} keeps the whole log, and says where it is");
+    }
+}
+
+fn print_in_full(label: &str, failure: &Failure, log: &str) {
+    for line in failure.to_string().lines() {
+        println!("          {line}");
+    }
+    if !log.trim().is_empty() {
+        println!("          the service's log ends with");
+        for line in log.lines() {
+            println!("          {}", paint(Style::Faint, format!("| {line}")));
         }
+    }
+    if tail::is_cut(log) {
+        println!("          just run {label} keeps the whole log, and says where it is");
     }
 }
 

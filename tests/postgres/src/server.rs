@@ -131,7 +131,7 @@ impl Server {
     }
 
     /// Its host, as a certificate names it.
-    pub(crate) fn host(&self) -> &str {
+    pub fn host(&self) -> &str {
         self.address.host()
     }
 

@@ -386,6 +386,42 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// The expression at the beginning of a text, up to the parenthesis, comma or semicolon that ends it.
+fn expression(text: &str) -> &str {
+    let mut depth = 0;
+    let end = text.find(|char| {
+        depth += match char {
+            '(' | '[' | '{' => 1,
+            ')' | ']' | '}' => -1,
+            _ => 0,
+        };
+        depth < 0 || depth == 0 && (char == ';' || char == ',')
+    });
+    &text[..end.unwrap_or(text.len())]
+}
+
+#[test]
+fn every_trouble_says_what_to_do_next() {
+    let (mut silent, mut count) = (Vec::new(), 0);
+    for name in crates().keys() {
+        for path in sources(&root().join("tests").join(name).join("src")) {
+            let text = std::fs::read_to_string(&path).expect("readable");
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for (place, _) in code.match_indices("Trouble::new(") {
+                let trouble = expression(&code[place..]).trim_end();
+                // Others are given on, and get it later.
+                let is_whole = trouble.ends_with(".err()") || trouble.ends_with(".into()");
+                if is_whole && !trouble.contains(".next(") {
+                    silent.push(format!("{}: {trouble}", path.display()));
+                }
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 100, "{count} are found");
+    assert!(silent.is_empty(), "{}", silent.join("\n"));
+}
+
 #[test]
 fn every_ignored_test_runs_each_night() {
     let ci = std::fs::read_to_string(root().join(".ci/run")).expect("what CI does");

@@ -12,11 +12,9 @@ use workshop_harness::report::{Judged, Report, TestStatus};
 
 /// What a check found. Where the code does not get as far as the tests, there is no report.
 pub struct Document<'a> {
-    /// The target's name.
     pub target: String,
     /// What is remembered of it.
     pub check: &'a LastCheck,
-    /// Its tests.
     pub report: Option<&'a Report>,
     /// Where the red ones are.
     pub places: Vec<TestPlace>,

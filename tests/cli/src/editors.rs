@@ -62,7 +62,6 @@ const SUITES: [&str; 2] = ["tests/suites/src", "tests/carddav/src"];
 
 /// Where a red test is, so that an editor opens it.
 pub struct TestPlace {
-    /// Its name.
     pub test: String,
     /// Its file, as the reader sees it.
     pub file: String,

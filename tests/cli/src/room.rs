@@ -36,11 +36,8 @@ pub struct Seat {
 /// What one check has said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoomLine {
-    /// When it ended.
     pub at: Timestamp,
-    /// Whose it was.
     pub name: String,
-    /// Of which exercise.
     pub exercise: u8,
     /// Whether all was green.
     pub green: bool,

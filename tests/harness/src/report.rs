@@ -13,7 +13,6 @@ use workshop_requests::failure::Failure;
 pub enum TestStatus {
     /// The service does what the test's name says.
     Passed,
-    /// It does not.
     Failed {
         /// What was expected and what came.
         failure: Failure,
@@ -29,9 +28,7 @@ pub enum TestStatus {
 pub struct Judged {
     /// The suite that the test belongs to.
     pub suite: String,
-    /// The test's name.
     pub test: String,
-    /// How it ended.
     pub status: TestStatus,
 }
 
@@ -73,7 +70,6 @@ impl fmt::Display for Timings {
 /// What a judged target did.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// The target's name.
     pub label: String,
     /// The tests, in the order of the suites.
     pub tests: Vec<Judged>,

@@ -42,7 +42,6 @@ const SIDE_BY_SIDE: &str = "WORKSHOP_SIDE_BY_SIDE";
 
 /// Who hears how far a judgment is.
 pub trait Listener {
-    /// A phase begins.
     fn begins(&mut self, _phase: &Phase) {}
 
     /// These tests are under way, in the order in which they began.
@@ -57,7 +56,6 @@ pub trait Listener {
     }
 }
 
-/// Nobody.
 impl Listener for () {}
 
 /// Judges a target phase by phase. Services of earlier phases stop meanwhile.

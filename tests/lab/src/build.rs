@@ -15,7 +15,6 @@ use workshop_harness::build::other_target::{CompileTarget, Compiler};
 use workshop_harness::build::{self, BuildError, Crate, Launch, Profile};
 use workshop_measure::protocol::builder::does_not_build;
 
-/// Runs the command.
 pub async fn run(workspace: &Workspace, args: &BuildArgs) -> anyhow::Result<Outcome> {
     let target = args.target;
     println!("building {target} for a Raspberry Pi; the first time it takes minutes");

@@ -34,7 +34,6 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// How long the engine may take to call a service healthy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs the command.
 pub async fn run(workspace: &Workspace, target: Target, keep: bool) -> anyhow::Result<Outcome> {
     let image = Image::build(workspace, target).await?;
     println!(
@@ -80,7 +79,6 @@ fn megabytes(bytes: u64) -> String {
 /// An image of a service.
 #[derive(Debug)]
 struct Image {
-    /// Its name.
     name: String,
     /// The size of its files.
     unpacked: u64,
@@ -167,7 +165,6 @@ impl Image {
         })
     }
 
-    /// Removes it.
     async fn remove(self) -> anyhow::Result<()> {
         docker(&["image", "rm", &self.name]).await.map(drop)
     }

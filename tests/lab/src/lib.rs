@@ -24,7 +24,6 @@ use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
 use workshop_measure::tools::crowd;
 
-/// Runs one command.
 pub fn run(workspace: &Workspace, command: LabCommand) -> Running<'_> {
     Box::pin(until_interrupted(
         interruption(&command),

@@ -102,7 +102,6 @@ impl Person {
 pub struct RoomMinutes {
     /// How many have been green.
     pub people: usize,
-    /// In whole minutes.
     pub median: i64,
 }
 

@@ -35,7 +35,6 @@ use workshop_base::workspace::Workspace;
 /// A command at work. It is boxed, so that its body is compiled here alone.
 pub type Running<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Outcome>> + 'a>>;
 
-/// Runs one command.
 pub fn run(workspace: &Workspace, command: LearnCommand) -> Running<'_> {
     Box::pin(until_interrupted(
         interruption(&command),

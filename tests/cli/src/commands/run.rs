@@ -173,6 +173,7 @@ impl RunSession<'_> {
             let (label, log) = (service.label(), service.log_tail(20));
             return Trouble::new(format!("{label} ended by itself; its log ends with\n{log}"))
                 .expected("a service that runs until it is told to stop")
+                .next(format!("just check {}", self.target))
                 .failed()
                 .err();
         }

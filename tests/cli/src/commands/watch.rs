@@ -139,7 +139,6 @@ async fn quits(keys: &mut Option<Keys>) {
     while Key::of(Keys::next(keys).await) != Some(Key::Quit) {}
 }
 
-/// What is watched.
 enum Watched {
     Exercise(Exercise),
     Hunt(Hunt),

@@ -107,11 +107,8 @@ pub enum When {
 /// Where services are judged.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
-    /// The checkout.
     pub workspace: &'a Workspace,
-    /// The database server.
     pub server: &'a Server,
-    /// The service's program.
     pub launch: &'a Launch,
 }
 

@@ -71,7 +71,6 @@ pub struct Workbench {
 pub struct OwnService {
     /// Sends requests without a key: `/qrcode` needs none.
     pub client: Client,
-    /// What runs.
     pub process: Service,
 }
 

@@ -84,7 +84,6 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
 pub struct BadDays {
     /// Sends requests to the service, which stays at its address.
     pub client: Client,
-    /// Where that is.
     pub address: SocketAddr,
     /// How many connections the service may have.
     pub pool_size: usize,

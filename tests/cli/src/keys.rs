@@ -34,7 +34,7 @@ impl Keys {
         let (press, pressed) = unbounded_channel();
         // A thread of its own waits for them: it holds up nothing that wants to end.
         std::thread::spawn(move || {
-            let keys = stdin().bytes().map_while(Result::ok).map(char::from);
+            let keys = stdin().lock().bytes().map_while(Result::ok).map(char::from);
             keys.take_while(|key| press.send(*key).is_ok()).count()
         });
         Some(Keys { pressed })

@@ -132,12 +132,12 @@ impl Image {
 
         fs::write(folder.join("Dockerfile"), last_stage)?;
         let name = format!("{NAME}-{target}");
-        run("docker", &["build", "--quiet", "--tag", &name, "."], folder).await?;
+        said("docker", &["build", "--quiet", "--tag", &name, "."], folder).await?;
         let size = ["image", "inspect", "--format", "{{.Size}}", &name];
         let unpacked = docker(&size).await?.parse()?;
         // An image may be larger than the memory of a small computer.
-        run("docker", &["save", "--output", "image.tar", &name], folder).await?;
-        run("gzip", &["image.tar"], folder).await?;
+        said("docker", &["save", "--output", "image.tar", &name], folder).await?;
+        said("gzip", &["image.tar"], folder).await?;
         let packed = fs::metadata(folder.join("image.tar.gz"))?.len();
         Ok(Image {
             name,
@@ -240,11 +240,11 @@ fn last_stage(dockerfile: &str) -> Option<String> {
 
 /// What the docker command prints.
 async fn docker(args: &[&str]) -> anyhow::Result<String> {
-    run("docker", args, Path::new("/")).await
+    said("docker", args, Path::new("/")).await
 }
 
 /// What a program prints that runs in this folder.
-async fn run(program: &str, args: &[&str], folder: &Path) -> anyhow::Result<String> {
+async fn said(program: &str, args: &[&str], folder: &Path) -> anyhow::Result<String> {
     let why = match probe::ask(program, args, folder, LIMIT).await {
         ProbeAnswer::Said(text) => return Ok(text),
         ProbeAnswer::Refused(why) => why,

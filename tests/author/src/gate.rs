@@ -15,6 +15,7 @@ use crate::judge;
 use crate::verdicts::{self, VerdictKey, Verdicts};
 use workshop::commands::check;
 use workshop::hints;
+use workshop::judge::judge_launch;
 use workshop::katas::Katas;
 use workshop::references::Reference;
 use workshop::ways::OtherWay;
@@ -304,7 +305,7 @@ impl<'a> Gate<'a> {
                         server: self.server,
                         launch: &launch?,
                     };
-                    judge::judge_launch(place, self.catalogue, Some(exercise)).await
+                    judge_launch(place, self.catalogue, Some(exercise)).await
                 };
                 faults_in(judged.await, green_faults)
             })

@@ -149,7 +149,7 @@ seed data_set *options: tool
     {{ workshop }} seed "$@"
 
 # The image of a service, built, tried out and removed again
-[group('exercises')]
+[group('measuring')]
 [no-exit-message]
 image target *options: tool
     {{ workshop }} image "$@"

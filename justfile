@@ -1,5 +1,6 @@
 # The face of the workshop. Each recipe prints the command that it runs, with "$@" for what you typed: a key may be in it.
-# TARGET is exercise-N (yours), solution-N (the reference), kotlin, or a service beside the port: spring, node, python …
+# A target is exercise-N or N (yours), solution-N (the reference), kotlin, or a service beside the port: spring, node, python … `just check`
+# and some others take the exercise that you're at where there is none. `just RECIPE --help` has the options.
 
 # A recipe gets its arguments as they were typed: an address with & in it, a key with $.
 set positional-arguments
@@ -17,6 +18,7 @@ default:
 
 # Database, data, Kotlin and Rust side by side: checked, measured, shown in the book
 [group('start here')]
+[no-exit-message]
 tour:
     ./justw tour
 
@@ -28,59 +30,65 @@ doctor: tool
 
 # The book as files, into book-html
 [group('start here')]
+[no-exit-message]
 book: tool
     {{ workshop }} book
 
 # The book at a local address, rebuilt at every change
 [group('start here')]
+[no-exit-message]
 serve *options: tool (bring "mdbook")
     {{ workshop }} serve "$@"
 
-# Build, start and test (add --timings for how long each step took)
+# Build, start and test
 [group('exercises')]
 [no-exit-message]
-check target *options: tool
+check *options: tool
     {{ workshop }} check "$@"
 
-# Check again at every change (hunt: with a clock, if its time is counted)
+# Check again at every change, with keys for a hint, the first red test and the reference
 [group('exercises')]
 [no-exit-message]
-watch target: tool
+watch *options: tool
     {{ workshop }} watch "$@"
 
 # Start it with a database of its own and leave it running, to try requests by hand
 [group('exercises')]
 [no-exit-message]
-run target *options: tool
+run *options: tool
     {{ workshop }} run "$@"
 
-# Check each `query_as!` beside a database with the exercise's schema, and keep what that says in .sqlx (as cargo sqlx prepare does)
+# Check each `query_as!` beside a database with the exercise's schema, and keep what that says in .sqlx
 [group('exercises')]
 [no-exit-message]
 prepare target: tool
     {{ workshop }} prepare "$@"
 
-# A service of prices for exercise 14, as slow and as broken as you like (--delay 5000 --jitter 100 --failures 10 --hang-ups 5)
+# A service of prices for exercise 14, as slow and as broken as you like
 [group('exercises')]
+[no-exit-message]
 upstream *options: tool
     {{ workshop }} upstream "$@"
 
-# The next hint, chosen by what failed last (--level 1 to 3: one of them again)
+# The next hint, chosen by what failed last
 [group('exercises')]
-hint target *options: tool
+[no-exit-message]
+hint *options: tool
     {{ workshop }} hint "$@"
 
-# The difference between your files and the reference (--apply takes it over and keeps yours; --ways shows other good answers; of exercise 18, --axum or --rocket)
+# The difference between your files and the reference
 [group('exercises')]
+[no-exit-message]
 solution target *options: tool
     {{ workshop }} solution "$@"
 
-# What the starter has that the reference before it hasn't, hunk by hunk, and why (without a target: how many lines are given, and typed)
+# What a starter has that the reference before it hasn't, hunk by hunk, and why
 [group('exercises')]
+[no-exit-message]
 what-is-new *target: tool
     {{ workshop }} what-is-new "$@"
 
-# After green: what clippy says about Kotlin in your Rust, and what a reviewer asks
+# After green: what clippy says about Kotlin in your Rust, what a reviewer asks, and what to remember
 [group('exercises')]
 [no-exit-message]
 review target: tool
@@ -88,77 +96,91 @@ review target: tool
 
 # Back to the starter; your files are kept in .workshop/attempts
 [group('exercises')]
+[no-exit-message]
 reset target: tool
     {{ workshop }} reset "$@"
 
-# On to exercise-N: its starter, and the earlier ones that aren't green count as skipped; your files are kept
+# On to exercise-N: its starter, and the earlier ones that aren't green count as skipped
 [group('exercises')]
+[no-exit-message]
 catch-up target: tool
     {{ workshop }} catch-up "$@"
 
-# A bug hunt: the reference with one mistake in it, for you to find (--minutes 10: count the time)
+# A bug hunt: the reference with one mistake in it, for you to find
 [group('exercises')]
+[no-exit-message]
 hunt target *options: tool
     {{ workshop }} hunt "$@"
 
 # Where you are
 [group('exercises')]
+[no-exit-message]
 progress *options: tool
     {{ workshop }} progress "$@"
 
-# The exercise's measurement (--quick: a minute or two, --thorough: the long one; --rounds 10: narrower intervals; --at URL: load a service that you have started elsewhere); endurance --requests 30000000: hours, in chunks
+# The exercise's measurement, Kotlin and Rust side by side
 [group('measuring')]
 [no-exit-message]
 measure target *options: tool (bring "oha" "hyperfine")
     {{ workshop }} measure "$@"
 
-# A release build for a Raspberry Pi (--for pi), copied there with user@pi
+# A release build for a Raspberry Pi, copied there
 [group('measuring')]
+[no-exit-message]
 build target *options: tool
     {{ workshop }} build "$@"
 
 # All your results on one page, with your predictions scored
 [group('measuring')]
+[no-exit-message]
 report: tool
     {{ workshop }} report
 
-# Everybody's results on one page: DIR holds a folder per person, with that person's results folder in it
+# Everybody's results on one page
 [group('measuring')]
+[no-exit-message]
 board dir *options: tool
     {{ workshop }} board "$@"
 
 # Compare the measuring with itself: no difference, and a planted one
 [group('measuring')]
+[no-exit-message]
 calibrate *options: tool (bring "oha" "hyperfine")
     {{ workshop }} calibrate "$@"
 
 # Make a data set: small (10 000 rows), pi (1 000 000) or full (10 000 000)
 [group('the database')]
+[no-exit-message]
 seed data_set *options: tool
     {{ workshop }} seed "$@"
 
-# The image of a service, built, tried out and removed again (--keep: it stays on the engine)
-[group('exercises')]
+# The image of a service, built, tried out and removed again
+[group('measuring')]
+[no-exit-message]
 image target *options: tool
     {{ workshop }} image "$@"
 
 # Remove the server, the containers and the databases that the course started
 [group('the database')]
+[no-exit-message]
 clean: tool
     {{ workshop }} clean
 
-# Make the offline kit in DIR, for machines without a network; there: ./justw --kit DIR
+# Make the offline kit, for machines without a network
 [group('for instructors')]
+[no-exit-message]
 kit dir: tool (bring "just" "mdbook" "oha" "hyperfine")
     {{ workshop }} kit "$@"
 
-# Do what a day in the room does, timed, on this machine (--plan one-day, two-days, three-days or under-load; or exercise-N …)
+# Do what a day in the room does, timed, on this machine
 [group('for instructors')]
+[no-exit-message]
 rehearse *options: tool (bring "oha" "hyperfine")
     {{ workshop }} rehearse "$@"
 
-# What shows in minutes that the course works here; says what could not be judged
+# What shows in minutes that the course works here
 [group('authors')]
+[no-exit-message]
 test:
     ./justw test
 
@@ -187,7 +209,7 @@ test-provider: tool
     @.ci/part "server, seeding, faults, other provider" cargo test --workspace --exclude 'node-*' --test server --test seeding --test faults
     @.ci/part "databases, other provider" cargo test --workspace --exclude 'node-*' --test commands -- database::
 
-# What is wrong in the book: includes, links, minutes, images, what it loads; with file and line
+# What is wrong in the book, with file and line
 [group('authors')]
 [no-exit-message]
 book-check: tool
@@ -199,18 +221,21 @@ book-check: tool
 verify target: tool
     {{ workshop }} verify "$@"
 
-# After a change in a reference: merge it into its starter, its mistakes, and every later state (--since COMMIT: if it's committed)
+# After a change in a reference: merge it into its starter, its mistakes, and every later state
 [group('authors')]
+[no-exit-message]
 carry target *options: tool
     {{ workshop }} carry "$@"
 
-# Every file of a new exercise that continues another one: just new-exercise 21 from 8 (--title "A new step")
+# Every file of a new exercise that continues another one
 [group('authors')]
+[no-exit-message]
 new-exercise number from origin *options: tool
     {{ workshop }} new-exercise "$@"
 
 # After a change in a starter: write the patch that makes it out of its reference
 [group('authors')]
+[no-exit-message]
 starter-patch target: tool
     {{ workshop }} starter-patch "$@"
 
@@ -220,9 +245,11 @@ bench-loop *options: tool (bring "hyperfine")
     tests/bench-loop.sh "$@"
 
 [private]
+[no-exit-message]
 tool:
     @./justw --tool
 
 [private]
+[no-exit-message]
 bring +tools:
     @./justw --bring "$@"

@@ -11,12 +11,14 @@ use futures_util::stream::FuturesOrdered;
 use tokio::sync::Semaphore;
 
 use crate::chain;
+use crate::judge;
 use crate::verdicts::{self, VerdictKey, Verdicts};
 use workshop::commands::check;
+use workshop::hints;
+use workshop::judge::judge_launch;
 use workshop::katas::Katas;
 use workshop::references::Reference;
 use workshop::ways::OtherWay;
-use workshop::{hints, judge};
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files::Tree;
 use workshop_base::mistakes::Mistake;
@@ -30,7 +32,7 @@ use workshop_base::{files, originals, program, scratch};
 use workshop_harness::build::copies::Copy;
 use workshop_harness::build::launch::Launch;
 use workshop_harness::build::{self, BuildError, Profile, nginx};
-use workshop_harness::plan::Phase;
+use workshop_harness::plan;
 use workshop_harness::report::{Report, TestStatus};
 use workshop_harness::run::judge_mistake;
 use workshop_harness::scenarios::Place;
@@ -304,7 +306,7 @@ impl<'a> Gate<'a> {
                         server: self.server,
                         launch: &launch?,
                     };
-                    judge::judge_launch(place, self.catalogue, Some(exercise)).await
+                    judge_launch(place, self.catalogue, Some(exercise)).await
                 };
                 faults_in(judged.await, green_faults)
             })
@@ -543,10 +545,15 @@ impl<'a> Gate<'a> {
             _ => &mistake.caught_by,
         };
         let suites = self.catalogue.suites_for(exercise);
-        let phase = Phase::of_one_test(workshop_suites::all(), &suites, test)?;
-        let phase = phase.with_context(|| {
+        let phases = plan::phases(workshop_suites::all(), &suites, &suites)?;
+        let test = std::slice::from_ref(test);
+        let mut phases = phases.iter().filter_map(|phase| phase.some(test));
+        let phase = phases.next().with_context(|| {
             let slug = &mistake.slug;
-            format!("mistake {slug}: no suite of the exercise has the test {test}")
+            format!(
+                "mistake {slug}: no suite of the exercise has the test {}",
+                test[0]
+            )
         })?;
         let place = Place {
             workspace: self.workspace,

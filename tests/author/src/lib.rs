@@ -3,6 +3,7 @@
 mod carrying;
 pub mod chain;
 pub mod gate;
+mod judge;
 mod kit;
 mod new_exercise;
 mod rehearse;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 
+use workshop::cli::CheckOptions;
 use workshop::commands::{check, seed};
 use workshop::doctor;
 use workshop::subject::CheckTarget;
@@ -139,7 +140,8 @@ impl Rehearsal {
     }
 
     async fn check(&mut self, workspace: &Workspace, target: Target, planned: Duration) {
-        let checking = check::run(workspace, CheckTarget::Target(target), false);
+        let options = CheckOptions::default();
+        let checking = check::run(workspace, CheckTarget::Target(target), &options);
         self.step(&format!("just check {target}"), planned, checking)
             .await;
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use sha1::{Digest, Sha1};
+use sha2::{Digest, Sha256};
 use workshop::digest::{in_digits, take, take_tree};
 use workshop_base::files::{self, Tree};
 use workshop_base::originals;
@@ -20,11 +20,12 @@ use workshop_postgres::Server;
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What judges, below the checkout's root.
-const JUDGES: [&str; 19] = [
+const JUDGES: [&str; 20] = [
     "Cargo.lock",
     "Cargo.toml",
     "datasets",
     "tests/author/src/gate.rs",
+    "tests/author/src/judge.rs",
     "tests/author/src/verdicts.rs",
     "tests/base/src",
     "tests/carddav/src",
@@ -48,7 +49,7 @@ pub struct Verdicts {
     folder: PathBuf,
     count: bool,
     /// The judges, the compiler, and the kind of PostgreSQL.
-    rests_on: Sha1,
+    rests_on: Sha256,
     /// The Kotlin service and its JDK, for what is judged together with it.
     kotlin: Tree,
 }
@@ -64,7 +65,7 @@ impl Verdicts {
         let folder = workspace.state().join("verdicts");
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         forget_the_old(&folder);
-        let mut rests_on = Sha1::new();
+        let mut rests_on = Sha256::new();
         for judge in JUDGES {
             take_all(&mut rests_on, judge, &workspace.root().join(judge))?;
         }
@@ -121,7 +122,7 @@ pub fn reference_files(folder: &Path) -> anyhow::Result<Tree> {
     Ok(tree)
 }
 
-fn take_all(hash: &mut Sha1, name: &str, path: &Path) -> anyhow::Result<()> {
+fn take_all(hash: &mut Sha256, name: &str, path: &Path) -> anyhow::Result<()> {
     if path.is_dir() {
         take_tree(hash, &files::read_tree(path)?);
     } else {
@@ -151,7 +152,7 @@ mod tests {
         Verdicts {
             folder: folder.to_owned(),
             count,
-            rests_on: Sha1::new(),
+            rests_on: Sha256::new(),
             kotlin: Tree::from([("Main.kt".into(), b"fun main() {}".to_vec())]),
         }
     }
@@ -175,13 +176,16 @@ mod tests {
     }
 
     /// What the judges use and what has no say in a verdict: what is told of one, and what rests on no key.
-    const NO_JUDGES: [&str; 6] = [
+    const NO_JUDGES: [&str; 9] = [
         "tests/author/src/chain",
+        "tests/cli/src/cli",
         "tests/cli/src/commands/solution",
+        "tests/cli/src/documents",
         "tests/cli/src/editors",
         "tests/cli/src/hunt",
         "tests/cli/src/room",
         "tests/cli/src/subject",
+        "tests/cli/src/teller",
     ];
 
     #[test]

@@ -20,7 +20,6 @@ pub struct WantedContainer {
     pub command: Vec<String>,
     /// The TCP port in the container that is published; the engine chooses the one outside.
     pub port: u16,
-    /// In bytes.
     pub shared_memory: u64,
     /// Whether only this machine may reach the port.
     pub only_local: bool,

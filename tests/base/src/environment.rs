@@ -31,7 +31,6 @@ pub struct Decision {
     pub rule: Rule,
     /// Their names; a last `*` stands for any rest.
     pub names: Vec<&'static str>,
-    /// Why.
     pub why: &'static str,
 }
 

@@ -25,9 +25,7 @@ pub const PREDICTED: [&str; 6] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Minutes {
-    /// Reading the chapter.
     pub reading: u32,
-    /// Doing the exercise.
     pub doing: u32,
     /// Talking it over, measuring, comparing with the reference.
     pub reviewing: u32,
@@ -40,7 +38,6 @@ impl Minutes {
     }
 }
 
-/// The `[measure]` table.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
@@ -91,7 +88,6 @@ pub struct GrowsFrom {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exercise {
-    /// The exercise's number.
     pub number: u8,
     /// The end of its folder's name: `read-a-record` in `03-read-a-record`.
     pub slug: String,
@@ -115,7 +111,6 @@ pub struct Exercise {
     pub red: Vec<String>,
     /// The reference that this exercise continues; none where it begins with code of its own.
     pub grows_from: Option<GrowsFrom>,
-    /// The planned minutes.
     pub minutes: Minutes,
     /// The measurement at the end; none where there is nothing to measure.
     pub measure: Option<Measure>,
@@ -169,12 +164,10 @@ impl Exercise {
         self.kotlin.map(|glue| glue.calls)
     }
 
-    /// The learner's folder.
     pub fn starter(&self, workspace: &Workspace) -> PathBuf {
         workspace.exercises().join(self.folder())
     }
 
-    /// The reference's folder.
     pub fn solution(&self, workspace: &Workspace) -> PathBuf {
         workspace.solutions().join(self.folder())
     }

@@ -1,7 +1,7 @@
 //! Files handled so that nothing is ever half-written: whole trees read into memory, single files replaced atomically.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -355,17 +355,36 @@ pub fn free_bytes(folder: &Path) -> anyhow::Result<u64> {
     Ok(disk.blocks_available() as u64 * disk.fragment_size() as u64)
 }
 
-/// The path as people type it: relative to the checkout where it lies in it.
+/// The path as people type it, and as editors open it: relative to where the reader is in the checkout, else to its root.
 pub fn shown(workspace: &Workspace, path: &Path) -> String {
-    path.strip_prefix(workspace.root())
-        .unwrap_or(path)
-        .display()
-        .to_string()
+    let from = std::env::var_os(CALLED_FROM).map(PathBuf::from);
+    shown_from(&from.unwrap_or_default(), workspace, path)
 }
+
+fn shown_from(from: &Path, workspace: &Workspace, path: &Path) -> String {
+    let Ok(path) = path.strip_prefix(workspace.root()) else {
+        return path.display().to_string();
+    };
+    let here = from.strip_prefix(workspace.root()).unwrap_or(Path::new(""));
+    let shared = here
+        .iter()
+        .zip(path)
+        .take_while(|(one, other)| one == other);
+    let shared = shared.count();
+    let up = here.iter().skip(shared).map(|_| OsStr::new(".."));
+    let relative: PathBuf = up.chain(path.iter().skip(shared)).collect();
+    match relative.as_os_str().is_empty() {
+        true => ".".to_owned(),
+        false => relative.display().to_string(),
+    }
+}
+
+/// The variable in which recipes and `justw` say where they were called.
+const CALLED_FROM: &str = "WORKSHOP_CALLED_FROM";
 
 /// A path as it was meant where just was called: recipes run in the checkout, and say where that was.
 pub fn as_called(path: &Path) -> PathBuf {
-    let from = std::env::var_os("WORKSHOP_CALLED_FROM");
+    let from = std::env::var_os(CALLED_FROM);
     from.map_or_else(|| path.to_owned(), |from| Path::new(&from).join(path))
 }
 
@@ -390,6 +409,21 @@ pub fn crash_point() {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    #[test]
+    fn a_path_is_shown_as_it_opens_where_the_reader_is() {
+        let workspace = Workspace::at("/course");
+        let shown =
+            |from: &str, path: &str| shown_from(Path::new(from), &workspace, Path::new(path));
+        let main = "/course/exercises/03-read/src/main.rs";
+        assert_eq!(shown("/course/exercises/03-read", main), "src/main.rs");
+        let kept = "/course/.workshop/attempts";
+        assert_eq!(shown("/course/exercises", kept), "../.workshop/attempts");
+        // Elsewhere it is the one that is right in the checkout.
+        assert_eq!(shown("/home", kept), ".workshop/attempts");
+        assert_eq!(shown("/course/exercises", "/course/exercises"), ".");
+        assert_eq!(shown("/course", "/etc/hosts"), "/etc/hosts");
+    }
 
     #[test]
     fn a_file_is_replaced_and_nothing_else_is_left() -> anyhow::Result<()> {

@@ -3,14 +3,12 @@
 use std::fmt;
 use std::process::Command;
 
-/// A package manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manager {
     /// Debian, Ubuntu, Raspberry Pi OS.
     Apt,
     /// Fedora, Red Hat and relatives.
     Dnf,
-    /// Homebrew on macOS.
     Brew,
 }
 
@@ -49,11 +47,9 @@ pub const JDK: Packages = packages(
     "java-latest-openjdk-devel",
     "brew install openjdk",
 );
-/// Apache Maven.
 pub const MAVEN: Packages = packages("maven", "maven", "brew install maven");
 /// A C compiler and linker.
 pub const C_COMPILER: Packages = packages("build-essential", "gcc", "xcode-select --install");
-/// git.
 pub const GIT: Packages = packages("git", "git", "brew install git");
 /// A Docker engine and its client.
 pub const DOCKER: Packages = packages(
@@ -61,15 +57,12 @@ pub const DOCKER: Packages = packages(
     "moby-engine",
     "brew install colima docker && colima start",
 );
-/// nginx.
 pub const NGINX: Packages = packages("nginx-light", "nginx", "brew install nginx");
-/// Node with npm.
 pub const NODE: Packages = packages("nodejs npm", "nodejs npm", "brew install node");
 /// Python, with what makes environments.
 pub const PYTHON: Packages = packages("python3 python3-venv", "python3", "brew install python");
 /// The linter of a Rust toolchain that came from the distribution.
 pub const CLIPPY: Packages = packages("rust-clippy", "clippy", "brew install rust");
-/// Its formatter.
 pub const RUSTFMT: Packages = packages("rustfmt", "rustfmt", "brew install rust");
 /// What compiles Rust to WebAssembly: the target for the system's own compiler, or a compiler with the sources of its standard
 /// library.

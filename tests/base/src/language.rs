@@ -10,11 +10,8 @@ use serde::{Deserialize, Serialize};
 pub enum Language {
     /// Runs on the JVM.
     Kotlin,
-    /// A native binary.
     Rust,
-    /// Runs on Node.
     JavaScript,
-    /// Runs on CPython.
     Python,
 }
 

@@ -8,16 +8,13 @@ use crate::{files, outcome::Trouble, patches};
 /// The most lines that the header of a patch has.
 const HEADER: usize = 5;
 
-/// One planted mistake.
 #[derive(Debug)]
 pub struct Mistake {
-    /// The patch's file.
     pub file: PathBuf,
     /// The file's name without its ending.
     pub slug: String,
     /// What it is, in a few words.
     pub title: String,
-    /// What catches it.
     pub caught_by: String,
     /// Why it is one.
     pub why: String,

@@ -32,11 +32,9 @@ const FILES: [(&str, &str); 9] = files![
 
 static PEERS: LazyLock<Vec<Peer>> = LazyLock::new(|| FILES.iter().filter_map(read).collect());
 
-/// One code base.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Peer {
-    /// The folder's name.
     #[serde(skip)]
     pub folder: &'static str,
     /// What it is written in.
@@ -128,7 +126,6 @@ impl Peer {
     }
 }
 
-/// All peers.
 pub fn all() -> &'static [Peer] {
     &PEERS
 }

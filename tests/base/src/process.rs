@@ -7,9 +7,6 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
-
 /// What is said where `/proc` is missing.
 pub const NO_PROC: &str = "this system has no /proc: CPU, memory and threads were not measured (measure on Linux for these)";
 
@@ -24,15 +21,6 @@ pub fn available() -> bool {
 /// Logical cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
-/// CPU time, user and system, of all children that ended and were waited for.
-pub fn children_cpu() -> Duration {
-    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(Duration::ZERO, |usage| {
-        let microseconds =
-            usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
-        Duration::from_micros(microseconds.unsigned_abs())
-    })
 }
 
 /// Memory of one process.
@@ -78,44 +66,9 @@ fn clock(_pid: u32) -> Option<Duration> {
     None
 }
 
-fn in_ticks(ticks: u64) -> Duration {
+/// So many of the units that `/proc` counts in.
+pub fn in_ticks(ticks: u64) -> Duration {
     Duration::from_secs_f64(ticks as f64 / TICKS_PER_SECOND)
-}
-
-/// CPU time that the whole machine has spent since its start: all cores, everything but waiting, hypervisor included.
-pub fn machine_cpu() -> Option<Duration> {
-    let stat = fs::read_to_string("/proc/stat").ok()?;
-    let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    let ticks: Vec<u64> = line.split_whitespace().flat_map(str::parse).collect();
-    // user, nice, system, idle, iowait, irq, softirq, steal; what guests take is in user already.
-    let busy = [0, 1, 2, 5, 6, 7]
-        .iter()
-        .filter_map(|place| ticks.get(*place));
-    Some(in_ticks(busy.sum()))
-}
-
-/// CPU time of the compilers of a JVM, which HotSpot runs in threads of their own; zero for every other process.
-pub fn compilers_cpu(pid: u32) -> Option<Duration> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    let nanoseconds: u64 = threads
-        .filter_map(|thread| {
-            let thread = thread.ok()?.path();
-            let name = fs::read_to_string(thread.join("comm")).ok()?;
-            is_compiler(&name).then(|| run_time_ns(&thread))?
-        })
-        .sum();
-    Some(Duration::from_nanos(nanoseconds))
-}
-
-/// The kernel cuts the name of a thread at 15 characters.
-fn is_compiler(name: &str) -> bool {
-    name.starts_with("C1 CompilerThre") || name.starts_with("C2 CompilerThre")
-}
-
-/// What a thread has run, in nanoseconds.
-fn run_time_ns(thread: &Path) -> Option<u64> {
-    let schedstat = fs::read_to_string(thread.join("schedstat")).ok()?;
-    schedstat.split_whitespace().next()?.parse().ok()
 }
 
 /// True when a process has ended, whether or not its parent has taken notice.
@@ -367,6 +320,5 @@ mod tests {
         assert!(threads(pid).is_some_and(|threads| threads >= 1));
         assert_eq!(cpu(&[pid, u32::MAX]), None);
         assert_eq!(cpu(&[]), None);
-        assert!(machine_cpu().is_some_and(|busy| busy > Duration::ZERO));
     }
 }

@@ -48,7 +48,6 @@ impl Folder {
         })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

@@ -9,11 +9,8 @@ use crate::peer;
 /// A service of the workshop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Target {
-    /// The learner's crate.
     Exercise(u8),
-    /// The reference.
     Solution(u8),
-    /// The Kotlin service.
     Kotlin,
     /// A service in another language, by the name that its `peer.toml` gives it.
     Peer(&'static str),

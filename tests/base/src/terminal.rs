@@ -5,15 +5,11 @@ use std::io::IsTerminal;
 /// How a piece of text is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Good news.
     Good,
-    /// Bad news.
     Bad,
-    /// Worth a look.
     Warning,
     /// A heading or a command to type.
     Strong,
-    /// Secondary.
     Faint,
 }
 

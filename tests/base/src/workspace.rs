@@ -52,7 +52,6 @@ impl Workspace {
         self.root.join("exercises")
     }
 
-    /// The references.
     pub fn solutions(&self) -> PathBuf {
         self.root.join("solutions")
     }
@@ -62,7 +61,6 @@ impl Workspace {
         self.root.join("exercises/kotlin-service")
     }
 
-    /// The book's source.
     pub fn book(&self) -> PathBuf {
         self.root.join("book")
     }

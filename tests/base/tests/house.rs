@@ -1,4 +1,4 @@
-//! The house: crates and files whose imports run one way, one noun for one type, and a picture of the crates that is true.
+//! The house: crates and files whose imports run one way, a picture of the crates that is true, and tests that all run some time.
 
 #![expect(
     clippy::expect_used,
@@ -245,37 +245,6 @@ fn no_file_imports_in_a_circle() {
     );
 }
 
-/// The types that a text defines. An associated type such as `type Err` is no new noun.
-fn nouns(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().filter_map(|line| {
-        let mut words = line.split(|c: char| c.is_whitespace() || "<({;:=".contains(c));
-        let kind = words.find(|word| !word.is_empty() && !word.starts_with("pub"))?;
-        // A visibility such as `pub(crate)` is two words.
-        let kind = if kind.ends_with(')') {
-            words.next()?
-        } else {
-            kind
-        };
-        let defines = ["struct", "enum", "trait"].contains(&kind);
-        defines.then(|| words.next()).flatten()
-    })
-}
-
-#[test]
-fn one_noun_is_one_type() {
-    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for name in crates().into_keys() {
-        for (module, text) in modules(&root().join("tests").join(&name).join("src")) {
-            for noun in nouns(&text) {
-                let place = format!("{name}/{}", module.join("/"));
-                places.entry(noun.to_owned()).or_default().push(place);
-            }
-        }
-    }
-    places.retain(|_, places| places.len() > 1);
-    assert!(places.is_empty(), "a noun for several types: {places:#?}");
-}
-
 #[test]
 fn every_crate_says_its_job_in_its_first_line() {
     for name in crates().keys() {
@@ -451,4 +420,93 @@ fn what_has_come_since_begins_at_the_versions_that_are_locked() {
         judged += 1;
     }
     assert!(judged > 10, "{judged} rows of where-next.md were judged");
+}
+
+/// The Rust files below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The expression at the beginning of a text, up to the parenthesis, comma or semicolon that ends it.
+fn expression(text: &str) -> &str {
+    let mut depth = 0;
+    let end = text.find(|char| {
+        depth += match char {
+            '(' | '[' | '{' => 1,
+            ')' | ']' | '}' => -1,
+            _ => 0,
+        };
+        depth < 0 || depth == 0 && (char == ';' || char == ',')
+    });
+    &text[..end.unwrap_or(text.len())]
+}
+
+#[test]
+fn every_trouble_says_what_to_do_next() {
+    let (mut silent, mut count) = (Vec::new(), 0);
+    for name in crates().keys() {
+        for path in sources(&root().join("tests").join(name).join("src")) {
+            let text = std::fs::read_to_string(&path).expect("readable");
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for (place, _) in code.match_indices("Trouble::new(") {
+                let trouble = expression(&code[place..]).trim_end();
+                // Others are given on, and get it later.
+                let is_whole = trouble.ends_with(".err()") || trouble.ends_with(".into()");
+                if is_whole && !trouble.contains(".next(") {
+                    silent.push(format!("{}: {trouble}", path.display()));
+                }
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 100, "{count} are found");
+    assert!(silent.is_empty(), "{}", silent.join("\n"));
+}
+
+#[test]
+fn every_ignored_test_runs_each_night() {
+    let ci = std::fs::read_to_string(root().join(".ci/run")).expect("what CI does");
+    let asked: Vec<&str> = ci
+        .lines()
+        .filter(|line| line.contains("--ignored"))
+        .collect();
+    let mut ignored = BTreeSet::new();
+    for name in crates().keys() {
+        let folder = root().join("tests").join(name);
+        for path in ["src", "tests"]
+            .iter()
+            .flat_map(|part| sources(&folder.join(part)))
+        {
+            let text = std::fs::read_to_string(&path).expect("readable");
+            if text
+                .lines()
+                .any(|line| line.trim_start().starts_with("#[ignore"))
+            {
+                let inner = path.strip_prefix(folder.join("tests/commands"));
+                let inner =
+                    inner.unwrap_or_else(|_| panic!("{}: none is asked for", path.display()));
+                let module = inner.iter().next().expect("a file").to_string_lossy();
+                ignored.insert(module.trim_end_matches(".rs").to_owned());
+            }
+        }
+    }
+    assert!(ignored.len() > 4, "{ignored:?}");
+    for module in ignored {
+        let is_asked = asked
+            .iter()
+            .any(|line| line.contains(&format!(" {module}::")));
+        assert!(
+            is_asked,
+            "{module}:: is ignored, and .ci/run never asks for it"
+        );
+    }
 }

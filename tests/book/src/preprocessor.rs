@@ -78,6 +78,7 @@ fn expand(root: &Path, mut book: Book) -> anyhow::Result<Book> {
         "the book has faults, so it is not built\n{}",
         told.join("\n")
     ))
+    .next("fix the lines above; just book-check names all faults of the book")
     .failed()
     .err()
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::subject::CheckTarget;
 use workshop_base::target::Target;
@@ -10,11 +10,54 @@ use workshop_postgres::datasets::DataSet;
 
 /// The Kotlin to Rust workshop.
 #[derive(Debug, Parser)]
-#[command(name = "workshop", disable_help_subcommand = true)]
+#[command(
+    name = "workshop",
+    bin_name = "just",
+    disable_help_subcommand = true,
+    help_template = "{about}\n\n{usage-heading} {usage}\n\n{after-help}",
+    after_help = by_group() + EXIT_CODES
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// What a command ends with.
+const EXIT_CODES: &str = "Exit codes:
+  0    all is as it should be
+  1    something is red, or yours to fix
+  2    nothing can be said: the machine or the database, or a command line that makes no sense
+  130  interrupted";
+
+/// The commands under their headings, those of learners first.
+fn by_group() -> String {
+    let none = || clap::Command::new("");
+    let groups = [
+        ("The exercises", LearnCommand::augment_subcommands(none())),
+        ("Measuring", LabCommand::augment_subcommands(none())),
+        ("The book", BookCommand::augment_subcommands(none())),
+        (
+            "Authors and instructors",
+            AuthorCommand::augment_subcommands(none()),
+        ),
+    ];
+    let mut text = String::new();
+    for (heading, group) in groups {
+        let commands = group
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set());
+        let lines = commands.map(|command| {
+            let about = command.get_about().map(ToString::to_string);
+            format!(
+                "  {:<13} {}\n",
+                command.get_name(),
+                about.unwrap_or_default()
+            )
+        });
+        text += &format!("{heading}:\n{}\n", lines.collect::<String>());
+    }
+    text
 }
 
 /// What the tool can do; those who learn first. Each part is a program of its own: see [`crate::programs`].
@@ -33,30 +76,26 @@ pub enum Command {
 /// What learners do: the core, which every other program is built on.
 #[derive(Debug, Subcommand)]
 pub enum LearnCommand {
-    /// Database, data, both services side by side: checked, measured, shown in the book
+    /// Database, data, Kotlin and Rust side by side: checked, measured, shown in the book
     Tour,
-    /// What is here, what is missing, and the command that fixes it
+    /// What is here, what is missing, and the exact command that fixes it
     Doctor,
-    /// Build, start and test one target
+    /// Build, start and test
     Check {
-        /// exercise-N, solution-N, kotlin or hunt
-        target: CheckTarget,
-        /// Print how long each step took
-        #[arg(long)]
-        timings: bool,
-        /// One test of the target's suites, by its name
-        #[arg(long)]
-        only: Option<String>,
+        /// exercise-N, solution-N, kotlin or hunt; the exercise that you're at without one
+        target: Option<CheckTarget>,
+        #[command(flatten)]
+        options: CheckOptions,
     },
-    /// Check again at every change
+    /// Check again at every change, with keys for a hint, the first red test and the reference
     Watch {
-        /// exercise-N or hunt
-        target: CheckTarget,
+        /// exercise-N or hunt; the exercise that you're at without one
+        target: Option<CheckTarget>,
     },
     /// The next hint, chosen by what failed last
     Hint {
-        /// exercise-N
-        target: Target,
+        /// exercise-N; the exercise that you're at without one
+        target: Option<Target>,
         /// One of the three levels, as often as you like
         #[arg(long, value_parser = clap::value_parser!(u8).range(1..=3))]
         level: Option<u8>,
@@ -78,9 +117,9 @@ pub enum LearnCommand {
         #[arg(long, conflicts_with_all = ["apply", "ways"])]
         rocket: bool,
     },
-    /// What a starter has that the reference before it hasn't, hunk by hunk, and why; without an exercise, how much of each is given
+    /// What a starter has that the reference before it hasn't, hunk by hunk, and why
     WhatIsNew {
-        /// exercise-N
+        /// exercise-N; without one, how many lines of each exercise are given, and typed
         target: Option<Target>,
     },
     /// After green: what clippy says about Kotlin in your Rust, what a reviewer asks, and what to remember
@@ -88,17 +127,17 @@ pub enum LearnCommand {
         /// exercise-N
         target: Target,
     },
-    /// Back to the starter; your files are kept as an attempt
+    /// Back to the starter; your files are kept in .workshop/attempts
     Reset {
         /// exercise-N; hunt ends the bug hunt and tells what it was
         target: CheckTarget,
     },
-    /// On to an exercise: its starter, and those before it that aren't green count as skipped
+    /// On to exercise-N: its starter, and the earlier ones that aren't green count as skipped
     CatchUp {
         /// exercise-N
         target: Target,
     },
-    /// Where you are in the course
+    /// Where you are
     Progress {
         /// From now on each check leaves a line in this folder, a share or a synced one, for the instructor's board
         #[arg(long, value_name = "DIR", requires = "name")]
@@ -110,7 +149,7 @@ pub enum LearnCommand {
         #[arg(long, conflicts_with = "to")]
         leave: bool,
     },
-    /// A bug hunt: the reference with one mistake planted in it, for you to find
+    /// A bug hunt: the reference with one mistake in it, for you to find
     Hunt {
         /// exercise-N
         target: Target,
@@ -118,24 +157,16 @@ pub enum LearnCommand {
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=480))]
         minutes: Option<u32>,
     },
-    /// Start one target with a database of its own and leave it running
+    /// Start it with a database of its own and leave it running, to try requests by hand
     Run(RunArgs),
-    /// Have the compiler check an exercise's `query_as!` beside a database, and keep what that says in `.sqlx`
+    /// Check each `query_as!` beside a database with the exercise's schema, and keep what that says in .sqlx
     Prepare {
         /// exercise-N
         target: Target,
     },
-    /// A service of prices that is slow or fails, as you like, for exercise 14
+    /// A service of prices for exercise 14, as slow and as broken as you like
     Upstream(UpstreamArgs),
-    /// Build the image of a service, try it out, and remove it
-    Image {
-        /// exercise-8, solution-8 or kotlin
-        target: Target,
-        /// Leave the image on the engine
-        #[arg(long)]
-        keep: bool,
-    },
-    /// Make a data set
+    /// Make a data set: small (10 000 rows), pi (1 000 000) or full (10 000 000)
     Seed {
         /// small (10 000 rows), pi (1 000 000) or full (10 000 000)
         data_set: DataSet,
@@ -143,9 +174,9 @@ pub enum LearnCommand {
         #[arg(long)]
         again: bool,
     },
-    /// Remove the server, containers and databases that the course started
+    /// Remove the server, the containers and the databases that the course started
     Clean,
-    /// Completions for a shell, to be read by it: source <(workshop completions bash)
+    /// What a shell completes: source <(./justw completions bash)
     Completions {
         /// bash, zsh or fish
         shell: clap_complete::Shell,
@@ -155,11 +186,11 @@ pub enum LearnCommand {
 /// What is measured, and what is made of that.
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
-    /// The measurement of an exercise, Kotlin and Rust side by side
+    /// The exercise's measurement, Kotlin and Rust side by side
     Measure(MeasureArgs),
-    /// All results on one page, with the predictions scored
+    /// All your results on one page, with your predictions scored
     Report,
-    /// The results of a whole room on one page
+    /// Everybody's results on one page
     Board {
         /// The folder that holds a folder per person, each with that person's results
         folder: std::path::PathBuf,
@@ -170,9 +201,17 @@ pub enum LabCommand {
         #[arg(long, conflicts_with = "live")]
         minutes: bool,
     },
-    /// Build a service for another kind of machine, as it would be shipped, and copy it there
+    /// A release build for a Raspberry Pi, copied there
     Build(BuildArgs),
-    /// Compare the measuring with itself: no difference must be shown as none, a planted one in its size
+    /// The image of a service, built, tried out and removed again
+    Image {
+        /// exercise-8, solution-8 or kotlin
+        target: Target,
+        /// Leave the image on the engine
+        #[arg(long)]
+        keep: bool,
+    },
+    /// Compare the measuring with itself: no difference, and a planted one
     Calibrate(CalibrateArgs),
     /// Play the peers of exercise 15, as orders on standard input say (called by measure)
     #[command(hide = true)]
@@ -185,7 +224,7 @@ pub enum LabCommand {
 /// What is done with the book.
 #[derive(Debug, Subcommand)]
 pub enum BookCommand {
-    /// Build the book, into book-html
+    /// The book as files, into book-html
     Book,
     /// The book at a local address, rebuilt at every change
     Serve {
@@ -212,7 +251,7 @@ pub enum BookCommand {
 /// What authors and instructors do.
 #[derive(Debug, Subcommand)]
 pub enum AuthorCommand {
-    /// The author's gate: starters red as declared, references green, mistakes caught
+    /// The author's gate for exercise-N, or all: starter red as declared, reference green, each mistake caught
     Verify {
         /// exercise-N or all
         target: String,
@@ -223,9 +262,9 @@ pub enum AuthorCommand {
         #[arg(long)]
         anew: bool,
     },
-    /// What shows in minutes that the course works on this machine
+    /// What shows in minutes that the course works here
     Test,
-    /// Carry a changed reference on to its starter, its mistakes, and all the references that grow from it
+    /// After a change in a reference: merge it into its starter, its mistakes, and every later state
     Carry {
         /// exercise-N, the one whose reference was changed
         target: Target,
@@ -233,12 +272,12 @@ pub enum AuthorCommand {
         #[arg(long)]
         since: Option<String>,
     },
-    /// Write the patch that makes the starter out of the reference, after a change in the starter
+    /// After a change in a starter: write the patch that makes it out of its reference
     StarterPatch {
         /// exercise-N
         target: Target,
     },
-    /// Write every file of a new exercise that continues another one
+    /// Every file of a new exercise that continues another one
     NewExercise {
         /// Its number, which no exercise has
         number: u8,
@@ -251,12 +290,12 @@ pub enum AuthorCommand {
         #[arg(long, default_value = "A new step")]
         title: String,
     },
-    /// Make the offline kit: crates, Maven's artifacts, tools, PostgreSQL and the book, for machines without a network
+    /// Make the offline kit, for machines without a network
     Kit {
         /// Where it goes: an empty folder, or one with an older kit
         folder: std::path::PathBuf,
     },
-    /// Do what a day in the room does on this machine, timed
+    /// Do what a day in the room does, timed, on this machine
     Rehearse {
         /// The plan, by its name in book/instructors/plans.toml; see the page For instructors
         #[arg(long, default_value = "one-day")]
@@ -276,11 +315,40 @@ pub enum RendererQuestion {
     },
 }
 
+/// Options of `check`.
+#[derive(Debug, Default, Args)]
+pub struct CheckOptions {
+    /// Print how long each step took
+    #[arg(long)]
+    pub timings: bool,
+    /// Only these tests: a name, a part of one, or a suite; several with commas between them, or one after the other
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Only the tests that were red at the last check
+    #[arg(long, conflicts_with = "only")]
+    pub last_failed: bool,
+    /// For a program that reads it: nothing else is on standard output then
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Who reads what a check found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A person
+    #[default]
+    Text,
+    /// An editor
+    Json,
+    /// CI
+    Junit,
+}
+
 /// Options of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// exercise-N, solution-N, kotlin or hunt
-    pub target: CheckTarget,
+    /// exercise-N, solution-N, kotlin or hunt; the exercise that you're at without one
+    pub target: Option<CheckTarget>,
     /// The port to listen on; 8080 when it is free, else any that is
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub port: Option<u16>,

@@ -1,6 +1,6 @@
 //! What editors need of the tool: the environment that they debug a service with, and the places of failed tests.
 
-use std::path::Path;
+use std::fmt;
 
 use workshop_base::files;
 use workshop_base::target::Target;
@@ -28,13 +28,9 @@ pub fn write_environment(
     let place = workspace.state().join("debug.env");
     files::write_privately(&place, (file + "\n").as_bytes())?;
     let name = format!("debug {target}");
-    let variables = lines(&|name, value| {
-        let value = value
-            .replace('&', "&amp;")
-            .replace('"', "&quot;")
-            .replace('<', "&lt;");
-        format!("      <env name=\"{name}\" value=\"{value}\" />")
-    }) + "\n      <env name=\"CARGO_PROFILE_DEV_DEBUG\" value=\"full\" />";
+    let variables =
+        lines(&|name, value| format!("      <env name=\"{name}\" value=\"{}\" />", xml(value)))
+            + "\n      <env name=\"CARGO_PROFILE_DEV_DEBUG\" value=\"full\" />";
     let text = DEBUG
         .replace("{name}", &name)
         .replace("{folder}", &target.to_string());
@@ -43,43 +39,84 @@ pub fn write_environment(
     files::write_privately(&place, text.as_bytes())
 }
 
+/// A text as XML has it; what XML has no way to write is a question mark.
+pub fn xml(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\t' => escaped.push(char),
+            '\u{fffe}' | '\u{ffff}' => escaped.push('?'),
+            char if char < ' ' => escaped.push('?'),
+            char => escaped.push(char),
+        }
+    }
+    escaped
+}
+
 /// Where the tests of the contract are.
 const SUITES: [&str; 2] = ["tests/suites/src", "tests/carddav/src"];
 
-/// Tells an editor's problem matcher where the failed tests are, one line each: `file:line: what`.
-pub fn tell_places(workspace: &Workspace, report: &Report) -> anyhow::Result<()> {
-    if std::env::var_os("WORKSHOP_EDITOR").is_none() {
-        return Ok(());
+/// Where a red test is, so that an editor opens it.
+pub struct TestPlace {
+    pub test: String,
+    /// Its file, as the reader sees it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What was expected and what came, in one line.
+    what: String,
+}
+
+impl fmt::Display for TestPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// Where the red tests of a report are.
+pub fn places(workspace: &Workspace, report: &Report) -> anyhow::Result<Vec<TestPlace>> {
+    let mut places = Vec::new();
+    if report.failed().is_empty() {
+        return Ok(places);
     }
     let mut suites = Vec::new();
-    for folder in SUITES.map(Path::new) {
-        let files = files::read_tree(&workspace.root().join(folder))?;
-        suites.extend(
-            files
-                .into_iter()
-                .map(|(file, text)| (folder.join(file), text)),
-        );
+    for folder in SUITES.map(|folder| workspace.root().join(folder)) {
+        let files = files::read_tree(&folder)?.into_iter();
+        suites.extend(files.map(|(file, text)| (folder.join(file), text)));
     }
     for judged in &report.tests {
         let TestStatus::Failed { failure, .. } = &judged.status else {
             continue;
         };
         let wanted = format!("fn {}(", judged.test);
-        for (place, text) in &suites {
+        let found = suites.iter().find_map(|(file, text)| {
             let text = String::from_utf8_lossy(text);
-            if let Some(line) = text.lines().position(|line| line.contains(&wanted)) {
-                println!(
-                    "{}:{}: {}: expected {}; got {}",
-                    place.display(),
-                    line + 1,
-                    judged.test,
-                    failure.expected,
-                    failure.actual
-                );
-            }
-        }
+            let line = text.lines().position(|line| line.contains(&wanted))?;
+            Some((file, line + 1))
+        });
+        places.extend(found.map(|(file, line)| TestPlace {
+            test: judged.test.clone(),
+            file: files::shown(workspace, file),
+            line,
+            what: format!("expected {}; got {}", failure.expected, failure.actual),
+        }));
     }
-    Ok(())
+    Ok(places)
+}
+
+/// Says where the first red test is; to an editor's problem matcher where each is: `file:line: what`.
+pub fn tell_places(places: &[TestPlace]) {
+    if std::env::var_os("WORKSHOP_EDITOR").is_some() {
+        for place in places {
+            println!("{place}: {}: {}", place.test, place.what);
+        }
+    } else if let Some(first) = places.first() {
+        println!("the first red test is in {first}");
+    }
 }
 
 #[cfg(test)]

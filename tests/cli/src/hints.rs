@@ -23,7 +23,6 @@ pub const DOES_NOT_COMPILE: &str = "does not compile";
 /// The key of the last section, for all that has none of its own.
 pub const ANYTHING_ELSE: &str = "anything else";
 
-/// One section.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
     /// The heading as written: its keys, separated by commas.

@@ -3,47 +3,18 @@
 use anyhow::Context;
 
 use crate::katas::{self, Katas};
+use crate::subject::CheckTarget;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
+use workshop_base::outcome::Trouble;
 use workshop_base::peer;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
-use workshop_harness::build::{self, Crate, Profile};
+use workshop_harness::build::Crate;
 use workshop_harness::plan::{self, Phase};
 use workshop_harness::report::Report;
 use workshop_harness::run::judge_phases;
 use workshop_harness::scenarios::Place;
-use workshop_postgres::Server;
 use workshop_suites::forms;
-
-/// Builds a target and judges it by these suites, or by all that its exercise's check asks. A starter is red as its exercise says.
-pub async fn judge(
-    workspace: &Workspace,
-    catalogue: &Catalogue,
-    target: Target,
-    suites: Option<&[&str]>,
-) -> anyhow::Result<Report> {
-    let exercise = catalogue.of(target)?;
-    if let Some(alone) = exercise.filter(|exercise| !exercise.is_crate()) {
-        return judge_alone(workspace, alone, target, false).await;
-    }
-    let server = Server::ensure(workspace).await?;
-    let launch = build::build(workspace, target, Profile::Check).await?;
-    let place = Place {
-        workspace,
-        server: &server,
-        launch: &launch,
-    };
-    let mut phases = match suites {
-        Some(suites) => plan::phases(workshop_suites::all(), suites, suites)?,
-        None => phases_of(catalogue, exercise)?,
-    };
-    if let (Target::Exercise(_), Some(exercise)) = (target, exercise) {
-        for phase in &mut phases {
-            phase.said_to_be_red.clone_from(&exercise.red);
-        }
-    }
-    judge_phases(place, &phases, |_| true).await
-}
 
 /// Judges a built target by all that its exercise's check asks.
 pub async fn judge_launch(
@@ -51,7 +22,7 @@ pub async fn judge_launch(
     catalogue: &Catalogue,
     exercise: Option<&Exercise>,
 ) -> anyhow::Result<Report> {
-    judge_phases(place, &phases_of(catalogue, exercise)?, |_| true).await
+    judge_phases(place, &phases_of(catalogue, exercise)?, &mut ()).await
 }
 
 /// The phases of an exercise's check; without one, of every suite that the Kotlin service keeps: it is the oracle.
@@ -85,6 +56,36 @@ pub fn phases_of_peer(name: &str) -> anyhow::Result<Vec<Phase>> {
         .collect())
 }
 
+/// The tests that these words ask for. A word is the name of a test or of a suite, else a part of either.
+pub fn asked_for(
+    tests: &[(&str, &str)],
+    words: &[String],
+    target: CheckTarget,
+) -> anyhow::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for word in words {
+        let is_name = |(suite, test): &(&str, &str)| word == suite || word == test;
+        let has_part = |(suite, test): &(&str, &str)| suite.contains(word) || test.contains(word);
+        let mut named: Vec<_> = tests.iter().filter(|test| is_name(test)).collect();
+        if named.is_empty() {
+            named = tests.iter().filter(|test| has_part(test)).collect();
+        }
+        if named.is_empty() {
+            let mut suites: Vec<&str> = tests.iter().map(|(suite, _)| *suite).collect();
+            suites.dedup();
+            return Trouble::new(format!("no test of {target} has {word} in its name"))
+                .expected(format!(
+                    "a test, a part of its name, or a suite: {}",
+                    suites.join(", ")
+                ))
+                .next(format!("just check {target} prints the names of its tests"))
+                .err();
+        }
+        names.extend(named.into_iter().map(|(_, test)| (*test).to_owned()));
+    }
+    Ok(names)
+}
+
 /// Judges what needs no service: a form, or katas; of a learner's katas no more than the first that is not green, where it goes
 /// `in_turn`.
 pub async fn judge_alone(
@@ -108,6 +109,35 @@ pub async fn judge_alone(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_is_a_name_or_a_suite_or_else_a_part_of_either() -> anyhow::Result<()> {
+        let tests = [
+            ("first-route", "health_answers_200"),
+            ("first-route", "health_answers_200_as_json"),
+            ("qrcode", "a_text_is_drawn"),
+        ];
+        let target = CheckTarget::Target(Target::Exercise(3));
+        for (words, found) in [
+            (&["health_answers_200"][..], &["health_answers_200"][..]),
+            (
+                &["first-route"],
+                &["health_answers_200", "health_answers_200_as_json"],
+            ),
+            (
+                &["json", "drawn"],
+                &["health_answers_200_as_json", "a_text_is_drawn"],
+            ),
+            (&["qr"], &["a_text_is_drawn"]),
+        ] {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(asked_for(&tests, &words, target)?, found);
+        }
+        let none = asked_for(&tests, &["helth".to_owned()], target);
+        let words = none.expect_err("no test").to_string();
+        assert!(words.contains("first-route, qrcode"), "{words}");
+        Ok(())
+    }
 
     #[test]
     fn a_peer_that_names_tests_is_judged_by_each_of_them() {

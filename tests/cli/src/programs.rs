@@ -20,11 +20,8 @@ const STOPPING: Duration = Duration::from_secs(15);
 /// One of the programs, as another one knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sibling {
-    /// What learners do.
     Core,
-    /// What is measured.
     Lab,
-    /// The book.
     Book,
     /// What authors and instructors do.
     Author,

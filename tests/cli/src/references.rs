@@ -10,14 +10,11 @@ use workshop_base::workspace::Workspace;
 /// A reference: its folder, and the member of the workspace that it is.
 #[derive(Debug)]
 pub struct Reference {
-    /// Its folder.
     pub folder: PathBuf,
-    /// The package.
     pub member: String,
 }
 
 impl Reference {
-    /// The exercise's own.
     pub fn own(workspace: &Workspace, exercise: &Exercise) -> Reference {
         Reference {
             folder: exercise.solution(workspace),
@@ -25,7 +22,6 @@ impl Reference {
         }
     }
 
-    /// The others.
     pub fn others<'a>(
         workspace: &'a Workspace,
         exercise: &'a Exercise,

@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::keys;
 use workshop_base::outcome::{INTERRUPTED, Interrupted, Outcome};
 
 /// How a command ends that is interrupted.
@@ -81,6 +82,7 @@ fn end_at_the_second() {
                     _ = terminate.recv() => {}
                 }
             }
+            keys::restore();
             eprintln!(
                 "ended at once; the next command removes what is left, and so does just clean"
             );

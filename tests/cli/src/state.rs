@@ -16,7 +16,6 @@ pub const DOES_NOT_START: &str = "does not start";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
-    /// Every test passed.
     Passed,
     /// At least one test failed.
     Failed,
@@ -53,9 +52,7 @@ impl Fault {
 /// What the last check of an exercise found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastCheck {
-    /// How it ended.
     pub outcome: CheckOutcome,
-    /// When it ended.
     pub at: Timestamp,
     /// What was wrong, in the order in which it was printed.
     #[serde(default)]
@@ -95,7 +92,6 @@ pub struct Remembered {
     pub skipped: Option<Timestamp>,
     /// The last check that could judge.
     pub last_check: Option<LastCheck>,
-    /// The last hint.
     pub last_hint: Option<LastHint>,
 }
 

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use workshop_base::{files, outcome::Trouble};
 
-/// One other answer.
 #[derive(Debug)]
 pub struct OtherWay {
     /// The file's name without its ending.

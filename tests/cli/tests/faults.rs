@@ -14,8 +14,8 @@ use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::{Launch, LaunchLimits};
 use workshop_harness::plan;
-use workshop_harness::report::{Report, TestStatus};
-use workshop_harness::run::judge_phases;
+use workshop_harness::report::{Judged, Report, TestStatus};
+use workshop_harness::run::{Listener, judge_phases};
 use workshop_harness::scenarios::Place;
 use workshop_postgres::Server;
 
@@ -45,6 +45,10 @@ fn main() -> ExitCode {
         trial(
             "a_database_that_dies_while_it_is_judged_is_no_red_test",
             database_dies,
+        ),
+        trial(
+            "a_test_is_told_when_it_has_ended_and_others_still_run",
+            told_while_others_run,
         ),
         trial("no_service_is_left_when_the_tool_is_killed", killed_tool),
     ];
@@ -89,6 +93,10 @@ fn playing(part: &str, shell_first: &str) -> anyhow::Result<Launch> {
 }
 
 async fn judged(launch: &Launch) -> anyhow::Result<Report> {
+    judged_before(launch, &mut ()).await
+}
+
+async fn judged_before(launch: &Launch, listener: &mut dyn Listener) -> anyhow::Result<Report> {
     let workspace = Workspace::find()?;
     let server = Server::ensure(&workspace).await?;
     let place = Place {
@@ -97,7 +105,7 @@ async fn judged(launch: &Launch) -> anyhow::Result<Report> {
         launch,
     };
     let phases = plan::phases(workshop_suites::all(), &["first-route"], &["first-route"])?;
-    judge_phases(place, &phases, |_| true).await
+    judge_phases(place, &phases, listener).await
 }
 
 /// The words of an error that leaves the service unjudged.
@@ -170,6 +178,37 @@ async fn endless_body() -> anyhow::Result<()> {
             "still coming after 4194304 bytes",
         ],
     )
+}
+
+/// What is waited for, and the tests that are told while something is.
+#[derive(Default)]
+struct Heard {
+    waits_for: Vec<String>,
+    told: Vec<String>,
+    told_early: Vec<String>,
+}
+
+impl Listener for Heard {
+    fn waits_for(&mut self, tests: &[&str]) {
+        self.waits_for = tests.iter().map(|test| (*test).to_owned()).collect();
+    }
+
+    fn ends(&mut self, _label: &str, judged: &Judged) {
+        if !self.waits_for.is_empty() {
+            self.told_early.push(judged.test.clone());
+        }
+        self.told.push(judged.test.clone());
+    }
+}
+
+async fn told_while_others_run() -> anyhow::Result<()> {
+    let mut heard = Heard::default();
+    let report = judged_before(&playing("refuses", "")?, &mut heard).await?;
+    let tests: Vec<&str> = report.tests.iter().map(|test| &*test.test).collect();
+    anyhow::ensure!(heard.told == tests, "{:?}, not {tests:?}", heard.told);
+    let early = heard.told_early.first().map(String::as_str);
+    anyhow::ensure!(early == tests.first().copied(), "{:?}", heard.told_early);
+    Ok(())
 }
 
 async fn dies_at_ready() -> anyhow::Result<()> {

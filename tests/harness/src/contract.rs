@@ -30,7 +30,6 @@ macro_rules! contract_tests {
 pub struct Suite {
     /// The name that `exercise.toml` knows it by.
     pub name: &'static str,
-    /// Its tests.
     pub tests: Vec<ContractTest>,
 }
 

@@ -18,7 +18,7 @@ pub mod run;
 pub mod scenarios;
 pub mod service;
 
-pub use build::{copies, glue, image as container, jdk, wasm};
+pub use build::{copies, glue, jdk, wasm};
 pub use scenarios::{
     contacts_faults, first_start, outage, own as workbench, partings, peers, releases,
     reports_faults, reports_releases, reports_strangers, restart, schema_change, short_runs,

@@ -34,16 +34,6 @@ impl Phase {
         })
     }
 
-    /// A phase of the tests of these suites with this name; none when there are none.
-    pub fn of_one_test(
-        all: Vec<Suite>,
-        suite_names: &[&str],
-        test: &str,
-    ) -> anyhow::Result<Option<Phase>> {
-        let suites = chosen(all, suite_names)?;
-        Ok(Phase::of(&suites, |_, found| found.name == test))
-    }
-
     /// The tests of this phase that are among these.
     pub fn some(&self, tests: &[String]) -> Option<Phase> {
         Phase::of(&self.suites, |_, test| {

@@ -13,7 +13,6 @@ use workshop_requests::failure::Failure;
 pub enum TestStatus {
     /// The service does what the test's name says.
     Passed,
-    /// It does not.
     Failed {
         /// What was expected and what came.
         failure: Failure,
@@ -29,9 +28,7 @@ pub enum TestStatus {
 pub struct Judged {
     /// The suite that the test belongs to.
     pub suite: String,
-    /// The test's name.
     pub test: String,
-    /// How it ended.
     pub status: TestStatus,
 }
 
@@ -73,7 +70,6 @@ impl fmt::Display for Timings {
 /// What a judged target did.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// The target's name.
     pub label: String,
     /// The tests, in the order of the suites.
     pub tests: Vec<Judged>,
@@ -170,32 +166,9 @@ impl Report {
 
     /// Prints the tests by suite, the first failure in full, the others in a line each.
     pub fn print_tests(&self) {
-        let mut suite = "";
-        let mut told_in_full = false;
+        let mut printed = Printed::default();
         for judged in &self.tests {
-            if judged.suite != suite {
-                suite = &judged.suite;
-                println!("  {}", paint(Style::Strong, suite));
-            }
-            match &judged.status {
-                TestStatus::Passed => {
-                    println!("    {}    {}", paint(Style::Good, "ok"), judged.test)
-                }
-                TestStatus::NotJudged(lack) => {
-                    let not_judged = paint(Style::Faint, "not judged here");
-                    println!("    {not_judged}  {}: {lack}", judged.test);
-                }
-                TestStatus::Failed { failure, log } => {
-                    println!("    {}  {}", paint(Style::Bad, "FAIL"), judged.test);
-                    if told_in_full {
-                        let (expected, actual) = shortened(&failure.expected, &failure.actual);
-                        println!("          expected {expected}; got {actual}");
-                    } else {
-                        self.print_in_full(failure, log);
-                        told_in_full = true;
-                    }
-                }
-            }
+            printed.print(&self.label, judged);
         }
     }
 
@@ -227,21 +200,55 @@ impl Report {
             );
         }
     }
+}
 
-    fn print_in_full(&self, failure: &Failure, log: &str) {
-        for line in failure.to_string().lines() {
-            println!("          {line}");
+/// Tests that are printed one after the other: by suite, the first failure in full, the others in a line each.
+#[derive(Debug, Default)]
+pub struct Printed {
+    suite: String,
+    told_in_full: bool,
+}
+
+impl Printed {
+    /// Prints the next test, of the target that is called so.
+    pub fn print(&mut self, label: &str, judged: &Judged) {
+        if judged.suite != self.suite {
+            self.suite.clone_from(&judged.suite);
+            println!("  {}", paint(Style::Strong, &self.suite));
         }
-        if !log.trim().is_empty() {
-            println!("          the service's log ends with");
-            for line in log.lines() {
-                println!("          {}", paint(Style::Faint, format!("| {line}")));
+        let test = &judged.test;
+        match &judged.status {
+            TestStatus::Passed => println!("    {}    {test}", paint(Style::Good, "ok")),
+            TestStatus::NotJudged(lack) => {
+                let not_judged = paint(Style::Faint, "not judged here");
+                println!("    {not_judged}  {test}: {lack}");
+            }
+            TestStatus::Failed { failure, log } => {
+                println!("    {}  {test}", paint(Style::Bad, "FAIL"));
+                if self.told_in_full {
+                    let (expected, actual) = shortened(&failure.expected, &failure.actual);
+                    println!("          expected {expected}; got {actual}");
+                } else {
+                    print_in_full(label, failure, log);
+                    self.told_in_full = true;
+                }
             }
         }
-        if tail::is_cut(log) {
-            let label = &self.label;
-            println!("          just run {label} keeps the whole log, and says where it is");
+    }
+}
+
+fn print_in_full(label: &str, failure: &Failure, log: &str) {
+    for line in failure.to_string().lines() {
+        println!("          {line}");
+    }
+    if !log.trim().is_empty() {
+        println!("          the service's log ends with");
+        for line in log.lines() {
+            println!("          {}", paint(Style::Faint, format!("| {line}")));
         }
+    }
+    if tail::is_cut(log) {
+        println!("          just run {label} keeps the whole log, and says where it is");
     }
 }
 

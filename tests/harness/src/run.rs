@@ -1,15 +1,16 @@
 //! Judging a service: the scenarios that its tests need are played side by side, phase by phase.
 
 use std::cmp::Reverse;
+use std::pin::pin;
 use std::time::Instant;
 
 use crate::contract::ContractTest;
 use crate::plan::Phase;
 use crate::report::{Judged, Report, TestStatus};
-use crate::scenarios::{Place, Scenario, When};
+use crate::scenarios::{Event, HEARD, Place, Scenario, When};
 use crate::service::Stopped;
 use futures_util::stream::{self, StreamExt};
-use tokio::sync::RwLock;
+use tokio::sync::{RwLock, mpsc};
 use tokio::task::JoinHandle;
 use workshop_base::open_files;
 use workshop_base::outcome::Trouble;
@@ -39,12 +40,29 @@ const MEMORY_FOR_JVMS: u64 = 1_500_000_000;
 /// How many scenarios are played side by side on a machine whose processor is too slow for the usual number.
 const SIDE_BY_SIDE: &str = "WORKSHOP_SIDE_BY_SIDE";
 
-/// Judges a target phase by phase. `goes_on` hears of each phase as soon as its tests have ended, and says whether the next one
-/// is worth it. Services of earlier phases stop meanwhile.
+/// Who hears how far a judgment is.
+pub trait Listener {
+    fn begins(&mut self, _phase: &Phase) {}
+
+    /// These tests are under way, in the order in which they began.
+    fn waits_for(&mut self, _tests: &[&str]) {}
+
+    /// The next test has its verdict: they come in the order of the suites, each as soon as it and all before it are certain.
+    fn ends(&mut self, _label: &str, _judged: &Judged) {}
+
+    /// A phase has ended. Gives whether the next one is worth it.
+    fn goes_on(&mut self, _found: &Report) -> bool {
+        true
+    }
+}
+
+impl Listener for () {}
+
+/// Judges a target phase by phase. Services of earlier phases stop meanwhile.
 pub async fn judge_phases(
     place: Place<'_>,
     phases: &[Phase],
-    mut goes_on: impl FnMut(&Report) -> bool,
+    listener: &mut dyn Listener,
 ) -> anyhow::Result<Report> {
     // What a service inherits, and the clients beside it: a shell may allow 256.
     open_files::allow_up_to(SOCKETS)?;
@@ -52,12 +70,13 @@ pub async fn judge_phases(
     let mut report = Report::new(&place.launch.label);
     let mut leaving = Vec::new();
     for phase in phases {
-        let found = judge_twice(place, phase, room, &mut leaving).await?;
+        listener.begins(phase);
+        let found = judge_twice(place, phase, room, &mut leaving, listener).await?;
         if found.tests.iter().any(ran_out_of_files) {
             // Where there were too few, that is no verdict on the service.
             open_files::allow_sockets(SOCKETS, "the tests")?;
         }
-        let goes_on = goes_on(&found);
+        let goes_on = listener.goes_on(&found);
         report = report.and(found);
         if !goes_on {
             break;
@@ -77,11 +96,11 @@ pub async fn judge_mistake(place: Place<'_>, phase: &Phase) -> anyhow::Result<Re
     let mut leaving = Vec::new();
     let mut report = {
         let _beside_others = JUDGING.read().await;
-        play(place, phase, usize::MAX, &mut leaving).await?
+        play(place, phase, usize::MAX, &mut leaving, &mut |_| {}).await?
     };
     if report.failed().is_empty() {
         let _alone = JUDGING.write().await;
-        report = play(place, phase, usize::MAX, &mut leaving).await?;
+        report = play(place, phase, usize::MAX, &mut leaving, &mut |_| {}).await?;
     }
     for service in leaving {
         service.await?;
@@ -102,21 +121,97 @@ async fn judge_twice(
     phase: &Phase,
     room: usize,
     leaving: &mut Leaving,
+    listener: &mut dyn Listener,
 ) -> anyhow::Result<Report> {
+    let mut told = Told::new(phase, &place.launch.label, listener);
     let report = {
         let _beside_others = JUDGING.read().await;
-        play(place, phase, room, leaving).await?
+        play(place, phase, room, leaving, &mut |event| told.hear(event)).await?
     };
     let waits = phase.has(When::Waiting);
     let mut surprising = report.failed();
     surprising.retain(|test| !phase.said_to_be_red.contains(test));
-    match phase.some(&surprising) {
+    let report = match phase.some(&surprising) {
         Some(red) if waits || !red.has(When::First) => {
             let _alone = JUDGING.write().await;
-            let again = play(place, &red, AGAIN.min(room), leaving).await?;
-            Ok(report.judged_again(again))
+            // What ends now is certain with the report only.
+            let mut hear = |event| match event {
+                Event::Begun(_) => told.hear(event),
+                Event::Ended(..) => {}
+            };
+            let again = play(place, &red, AGAIN.min(room), leaving, &mut hear).await?;
+            report.judged_again(again)
         }
-        _ => Ok(report),
+        _ => report,
+    };
+    told.rest(&report);
+    Ok(report)
+}
+
+/// What a listener has been told of a phase.
+struct Told<'a> {
+    phase: &'a Phase,
+    label: &'a str,
+    listener: &'a mut dyn Listener,
+    waiting: Vec<&'static str>,
+    /// Tests that have ended, and one before them has not.
+    held_back: Vec<(&'static str, TestStatus)>,
+    count: usize,
+}
+
+impl<'a> Told<'a> {
+    fn new(phase: &'a Phase, label: &'a str, listener: &'a mut dyn Listener) -> Self {
+        Told {
+            phase,
+            label,
+            listener,
+            waiting: Vec::new(),
+            held_back: Vec::new(),
+            count: 0,
+        }
+    }
+
+    fn hear(&mut self, event: Event) {
+        match event {
+            Event::Begun(tests) => self.waiting.extend(tests),
+            Event::Ended(test, status) => {
+                self.waiting.retain(|waiting| *waiting != test);
+                self.held_back.push((test, status));
+            }
+        }
+        while let Some(judged) = self.next_certain() {
+            self.listener.ends(self.label, &judged);
+            self.count += 1;
+        }
+        self.listener.waits_for(&self.waiting);
+    }
+
+    /// The next test in the order of the suites, if it is known, and no second try can change it.
+    fn next_certain(&mut self) -> Option<Judged> {
+        let suites = self.phase.suites.iter();
+        let mut tests = suites.flat_map(|suite| suite.tests.iter().map(move |test| (suite, test)));
+        let (suite, test) = tests.nth(self.count)?;
+        let mut known = self.held_back.iter();
+        let place = known.position(|(name, _)| *name == test.name)?;
+        let is_certain = self.phase.said_to_be_red.iter().any(|red| red == test.name)
+            || test.scenario.when == When::First && !self.phase.has(When::Waiting);
+        if matches!(self.held_back[place].1, TestStatus::Failed { .. }) && !is_certain {
+            return None;
+        }
+        let (name, status) = self.held_back.swap_remove(place);
+        Some(Judged {
+            suite: suite.name.to_owned(),
+            test: name.to_owned(),
+            status,
+        })
+    }
+
+    /// Tells what is left, now that everything is certain.
+    fn rest(&mut self, report: &Report) {
+        self.listener.waits_for(&[]);
+        for judged in report.tests.iter().skip(self.count) {
+            self.listener.ends(self.label, judged);
+        }
     }
 }
 
@@ -126,6 +221,7 @@ async fn play(
     phase: &Phase,
     at_most: usize,
     leaving: &mut Leaving,
+    hear: &mut dyn FnMut(Event),
 ) -> anyhow::Result<Report> {
     let mut scenarios: Vec<(&Scenario, Vec<&ContractTest>)> = Vec::new();
     for test in phase.tests() {
@@ -142,13 +238,30 @@ async fn play(
         _ => scenarios.len().min(PER_CORE * process::cores()),
     };
     let side_by_side = side_by_side(std::env::var(SIDE_BY_SIDE).ok(), usual.min(at_most));
+    let (heard, mut events) = mpsc::unbounded_channel();
     // All are awaited before any may fail, so that none is left behind half-started.
     let plays = scenarios.iter().map(async |(scenario, tests)| {
         let started = Instant::now();
-        let played = (scenario.play)(&place, tests).await;
+        let names = tests.iter().map(|test| test.name);
+        let _ = heard.send(Event::Begun(names.collect()));
+        let playing = (scenario.play)(&place, tests);
+        let played = HEARD.scope(heard.clone(), playing).await;
         (played, started.elapsed())
     });
-    let played: Vec<_> = stream::iter(plays).buffered(side_by_side).collect().await;
+    let played = stream::iter(plays)
+        .buffered(side_by_side)
+        .collect::<Vec<_>>();
+    let mut played = pin!(played);
+    let played = loop {
+        tokio::select! {
+            biased;
+            Some(event) = events.recv() => hear(event),
+            played = &mut played => break played,
+        }
+    };
+    while let Ok(event) = events.try_recv() {
+        hear(event);
+    }
 
     let mut report = Report::new(&place.launch.label);
     let mut statuses = Vec::new();
@@ -203,6 +316,73 @@ fn side_by_side(wanted: Option<String>, usual: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::Suite;
+    use workshop_requests::failure::Failure;
+
+    static QUICK: Scenario = scenario(When::First);
+    static SLOW: Scenario = scenario(When::Waiting);
+
+    const fn scenario(when: When) -> Scenario {
+        Scenario {
+            name: "quick",
+            when,
+            lasts: 1,
+            of_the_contract: true,
+            play: |_, _| unreachable!(),
+        }
+    }
+
+    #[derive(Default)]
+    struct Names(Vec<String>);
+
+    impl Listener for Names {
+        fn ends(&mut self, _label: &str, judged: &Judged) {
+            self.0.push(judged.test.clone());
+        }
+    }
+
+    /// What is told after each of these events, of a phase of the tests a, b and c.
+    fn told(scenario: &'static Scenario, events: &[(&'static str, bool)]) -> Vec<String> {
+        let test = |name| ContractTest {
+            name,
+            scenario,
+            judge: |_| unreachable!(),
+        };
+        let phase = Phase {
+            suites: vec![Suite {
+                name: "suite",
+                tests: ["a", "b", "c"].map(test).into(),
+            }],
+            said_to_be_red: vec!["c".to_owned()],
+        };
+        let mut names = Names::default();
+        let mut told = Told::new(&phase, "exercise-3", &mut names);
+        for (name, is_green) in events {
+            let status = match is_green {
+                true => TestStatus::Passed,
+                false => TestStatus::Failed {
+                    failure: Failure::new("an answer", "none"),
+                    log: String::new(),
+                },
+            };
+            told.hear(Event::Ended(name, status));
+        }
+        names.0
+    }
+
+    #[test]
+    fn a_test_is_told_when_it_and_all_before_it_are_certain() {
+        assert_eq!(told(&QUICK, &[("b", true)]), Vec::<String>::new());
+        assert_eq!(told(&QUICK, &[("b", true), ("a", true)]), ["a", "b"]);
+        assert_eq!(told(&QUICK, &[("a", false), ("b", true)]), ["a", "b"]);
+        // One that rests on time limits is judged again.
+        assert_eq!(
+            told(&SLOW, &[("a", true), ("b", false), ("c", true)]),
+            ["a"]
+        );
+        let as_declared = [("a", true), ("b", true), ("c", false)];
+        assert_eq!(told(&SLOW, &as_declared), ["a", "b", "c"]);
+    }
 
     #[test]
     fn a_slow_machine_plays_fewer_scenarios_side_by_side_and_at_least_one() {

@@ -14,7 +14,8 @@ use workshop_base::workspace::Workspace;
 use workshop_results::board::Board;
 use workshop_results::write::escape;
 
-use workshop::room::{self, Person, RoomLine};
+use crate::people::{self, Person};
+use workshop::room::RoomLine;
 
 /// How often the lines are read again. Shares and synced folders have no events that one could wait for.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -49,11 +50,11 @@ pub async fn live(workspace: &Workspace, folder: &Path) -> anyhow::Result<Outcom
     let catalogue = Catalogue::read(workspace)?;
     let style = files::text(&workspace.book().join("theme/workshop.css"))?;
     let page = folder.join("live.html");
-    let mut people = room::people(folder)?;
+    let mut people = people::of(folder)?;
     let repeats = std::io::stdout().is_terminal();
     loop {
         let (now, mut away) = (Timestamp::now(), String::new());
-        match room::people(folder) {
+        match people::of(folder) {
             Ok(read) => people = read,
             Err(error) => away = format!("{error:#}: this is how it was before\n"),
         }
@@ -76,7 +77,7 @@ pub async fn live(workspace: &Workspace, folder: &Path) -> anyhow::Result<Outcom
 /// Compares the minutes that people took with those on the pages.
 pub fn minutes(workspace: &Workspace, folder: &Path) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
-    let took = room::minutes(&room::people(folder)?);
+    let took = people::minutes(&people::of(folder)?);
     if took.is_empty() {
         println!(
             "Nobody in {} has been green in an exercise yet.",

@@ -11,7 +11,9 @@ mod board;
 mod build;
 mod calibrate;
 mod endurance;
+mod image;
 mod measure;
+mod people;
 mod report;
 
 use workshop::cli::{LabCommand, LongRun, MeasureArgs};
@@ -22,7 +24,6 @@ use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
 use workshop_measure::tools::crowd;
 
-/// Runs one command.
 pub fn run(workspace: &Workspace, command: LabCommand) -> Running<'_> {
     Box::pin(until_interrupted(
         interruption(&command),
@@ -50,6 +51,7 @@ async fn done(workspace: &Workspace, command: LabCommand) -> anyhow::Result<Outc
         LabCommand::Measure(args) => measure::run(workspace, &args).await,
         LabCommand::Calibrate(args) => calibrate::run(workspace, &args).await,
         LabCommand::Build(args) => build::run(workspace, &args).await,
+        LabCommand::Image { target, keep } => image::run(workspace, target, keep).await,
         LabCommand::Report => report::run(workspace),
         LabCommand::Board {
             folder,

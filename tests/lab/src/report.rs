@@ -5,7 +5,6 @@ use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::workspace::Workspace;
 use workshop_results::report;
 
-/// Writes `results/report.md`.
 pub fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let report = report::gather(workspace)?.ok_or_else(|| {
         Trouble::new("there is nothing to report: you haven't measured anything yet")

@@ -10,7 +10,6 @@ use crate::settings::BinariesFrom;
 /// A folder with `postgres` and `initdb` in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binaries {
-    /// The folder.
     pub bin: PathBuf,
     /// The version of `postgres` in it: the part that decides which data folders fit, and all of it, `15.18`.
     pub major: u32,

@@ -59,10 +59,8 @@ async fn first_that_can(
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     let mut lines = kept.lines();
     let why = match lines.next() {
-        Some("embedded") => {
-            let why = lines.next().unwrap_or_default();
-            format!("chosen earlier because {why}; just clean chooses again")
-        }
+        // Why it was chosen is said at the first use, and by `just doctor`.
+        Some("embedded") => return embedded::ensure(settings, workspace).await,
         before => match docker::ensure(settings, workspace).await {
             Ok(server) => {
                 files::write_atomically(&path, b"docker\n")?;
@@ -78,5 +76,6 @@ async fn first_that_can(
             }
         },
     };
-    Ok(embedded::ensure(settings, workspace).await?.noted(&why))
+    let server = embedded::ensure(settings, workspace).await?;
+    Ok(server.noted(&format!("{why}; just clean chooses again")))
 }

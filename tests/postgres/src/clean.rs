@@ -5,7 +5,6 @@ use crate::{choice, docker, embedded, engine, url};
 use workshop_base::files;
 use workshop_base::workspace::Workspace;
 
-/// What `clean` did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cleaned {
     /// What is gone, one line each.

@@ -58,7 +58,6 @@ pub(crate) fn database_prefix(checkout: &str) -> String {
     format!("workshop_{checkout}_")
 }
 
-/// A new password.
 pub(crate) fn password() -> String {
     hex::encode(rand::random::<[u8; 16]>())
 }

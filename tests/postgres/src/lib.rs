@@ -4,7 +4,7 @@
 //! accepts connections. Which provider that is decides [`choice`].
 //!
 //! Imports run one way, from the bottom of this list to its top: `identity`, `settings`, `connection`, `engine`, `server`;
-//! what a data set is, `databases`, `tls`; `account`, `configuration`, `binaries`, `home`, `maven`, `cluster`; the providers `url`, `docker` and `embedded`;
+//! what a data set is, `databases`; `account`, `configuration`, `binaries`, `home`, `maven`, `cluster`; the providers `url`, `docker` and `embedded`;
 //! `choice`, `clean`; `datasets`.
 
 #![allow(
@@ -32,7 +32,6 @@ mod identity;
 mod maven;
 mod server;
 mod settings;
-mod tls;
 mod url;
 
 pub use binaries::Binaries;
@@ -45,4 +44,3 @@ pub use identity::{checkout_id, short_hash};
 pub use maven::{bring_artifact, find_binaries};
 pub use server::Server;
 pub use settings::{BinariesFrom, Provider, ProviderSettings};
-pub use tls::Certificate;

@@ -19,13 +19,11 @@ use workshop_base::workspace::Workspace;
 pub(crate) enum Files {
     /// On a machine that the tool cannot look into.
     OutOfSight,
-    /// On this machine.
     Here,
     /// In the container with this id.
     Container(String),
 }
 
-/// A running server.
 #[derive(Debug, Clone)]
 pub struct Server {
     provider: Provider,
@@ -131,7 +129,7 @@ impl Server {
     }
 
     /// Its host, as a certificate names it.
-    pub(crate) fn host(&self) -> &str {
+    pub fn host(&self) -> &str {
         self.address.host()
     }
 

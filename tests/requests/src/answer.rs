@@ -25,7 +25,6 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The status code.
     pub fn status(&self) -> u16 {
         self.status
     }

@@ -43,7 +43,6 @@ impl Download {
         Failure::new(expected, actual).of(&self.curl)
     }
 
-    /// The status code.
     pub fn status(&self) -> u16 {
         self.response.status().as_u16()
     }

@@ -9,7 +9,6 @@ pub struct Failure {
     pub request: Option<String>,
     /// What the contract asks for.
     pub expected: String,
-    /// What came instead.
     pub actual: String,
 }
 

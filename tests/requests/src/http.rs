@@ -30,7 +30,6 @@ const REQUEST_ID: &str = "X-Request-Id";
 #[derive(Debug, Clone)]
 pub struct Client {
     base_url: String,
-    /// Where that is.
     addresses: Vec<SocketAddr>,
     /// What it sends with each request.
     headers: Vec<(&'static str, String)>,
@@ -251,7 +250,6 @@ impl Client {
 pub struct Body<'a> {
     /// The value of the header `Content-Type`; none when the request has no such header.
     pub content_type: Option<&'a str>,
-    /// What is sent.
     pub bytes: &'a [u8],
 }
 

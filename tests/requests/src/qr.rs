@@ -8,7 +8,6 @@ use crate::http::Answer;
 /// What an image says of the code in it, and of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QrCode {
-    /// The text.
     pub text: String,
     /// The version, which is the size: 1 has 21 modules on a side, every further one 4 more.
     pub version: usize,
@@ -78,7 +77,6 @@ mod tests {
     use super::*;
     use qrcodegen::{QrCode as Drawn, QrCodeEcc, QrSegment, Version};
 
-    /// Pixels per module.
     const SCALE: i32 = 4;
 
     /// An image of a code by an encoder that no implementation uses.

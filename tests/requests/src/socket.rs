@@ -40,7 +40,6 @@ pub struct Socket {
 /// What comes on a socket. Pings are answered and not told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A message.
     Text(String),
     /// The answer to a ping.
     Pong(Vec<u8>),
@@ -71,7 +70,6 @@ impl fmt::Display for Event {
 
 /// What comes of asking for a WebSocket.
 pub enum Opened {
-    /// There is one.
     Socket(Socket),
     /// The service has answered without an upgrade.
     Refused(Answer),
@@ -143,7 +141,6 @@ impl Socket {
         Failure::new(expected, actual).of(&self.curl)
     }
 
-    /// Sends a text.
     pub async fn say(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
         self.send(Message::Text(text.to_string())).await
     }

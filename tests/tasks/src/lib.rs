@@ -128,6 +128,7 @@ pub async fn measure(
                 asked.task
             ))
             .expected(format!("one of: {}", names.join(", ")))
+            .next("git diff -- '*exercise.toml'")
         })?;
     for tool in task.tools {
         tools::find(workspace, tool)?;

@@ -2,14 +2,17 @@
 
 use std::time::Instant;
 
+use crate::cli::{CheckOptions, Format};
 use crate::commands::solution;
+use crate::documents::Document;
 use crate::editors;
 use crate::hunt::Hunt;
-use crate::judge::{judge_alone, phases_of, phases_of_peer};
+use crate::judge::{asked_for, judge_alone, phases_of, phases_of_peer};
 use crate::katas;
 use crate::room;
 use crate::state::{self, CheckOutcome, DOES_NOT_START, Fault, LastCheck};
 use crate::subject::CheckTarget;
+use crate::teller::Teller;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
@@ -17,30 +20,30 @@ use workshop_base::target::Target;
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::{BuildError, Profile};
+use workshop_harness::plan::Phase;
 use workshop_harness::report::{Judged, Report, TestStatus};
 use workshop_harness::run::judge_phases;
 use workshop_harness::scenarios::Place;
 use workshop_harness::service::{NoStart, StartError};
 use workshop_postgres::Server;
 
-/// Checks one target and prints what it found.
+/// Checks one target and prints what it found. What only some of its tests say isn't remembered.
 pub async fn run(
     workspace: &Workspace,
     target: CheckTarget,
-    timings: bool,
+    options: &CheckOptions,
 ) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let exercise = target.exercise(workspace, &catalogue)?;
-    let judged = match (exercise, target) {
-        (Some(exercise), CheckTarget::Target(target)) if !exercise.is_crate() => {
-            println!("{}", paint(Style::Strong, target.to_string()));
-            let judged = judge_alone(workspace, exercise, target, true).await;
-            judged.inspect(Report::print_tests)
-        }
-        _ => built_and_judged(workspace, &catalogue, exercise, target).await,
-    };
     let learners = exercise.filter(|_| target.is_an_exercise());
-    let report = match judged {
+    let checking = Checking {
+        workspace,
+        exercise,
+        target,
+        wanted: wanted(workspace, learners, target, options)?,
+        is_quiet: options.format != Format::Text,
+    };
+    let report = match checking.judged(&catalogue).await {
         Ok(report) => report,
         Err(error) => {
             let (check, trouble) = faulty(target, error)?;
@@ -48,107 +51,182 @@ pub async fn run(
                 state::record(workspace, exercise, &check)?;
                 room::note(workspace, exercise, &check);
             }
+            let next = trouble.what_next().unwrap_or_default();
+            checking.print(options.format, &check, None, next)?;
             return Err(trouble.failed().into());
         }
     };
-    report.print_count();
-    editors::tell_places(workspace, &report)?;
-    if timings {
-        println!("{}", report.timings);
-    }
-    if let Some(exercise) = learners {
-        let green = katas::green(workspace, exercise)?;
-        let check = last_check(&report);
+    let check = last_check(&report);
+    let is_whole = checking.wanted.is_empty();
+    let mut green_before = None;
+    if let Some(exercise) = learners.filter(|_| is_whole) {
+        green_before = katas::green(workspace, exercise)?;
         state::record(workspace, exercise, &check)?;
         room::note(workspace, exercise, &check);
-        tell_katas(workspace, exercise, green)?;
     }
     let next = match target {
+        _ if !is_whole && check.outcome == CheckOutcome::Passed => {
+            format!("just check {target}, with all of its tests")
+        }
         CheckTarget::Target(target) => next_step(workspace, target, exercise, &report),
-        CheckTarget::Hunt => after_hunting(&Hunt::on(workspace)?, &report),
+        CheckTarget::Hunt => {
+            "just run hunt to try the request by hand; just reset hunt to give up and be told"
+                .to_owned()
+        }
     };
-    println!("\n{next}");
-    Ok(report.outcome())
-}
-
-/// Judges one target by one test, and prints what it found. Nothing is remembered of it.
-pub async fn run_one(
-    workspace: &Workspace,
-    target: CheckTarget,
-    test: &str,
-) -> anyhow::Result<Outcome> {
-    let catalogue = Catalogue::read(workspace)?;
-    let exercise = target.exercise(workspace, &catalogue)?;
-    let phases = match target {
-        CheckTarget::Target(Target::Peer(name)) => phases_of_peer(name)?,
-        _ => phases_of(&catalogue, exercise)?,
-    };
-    let wanted = [test.to_owned()];
-    let Some(phase) = phases.iter().find_map(|phase| phase.some(&wanted)) else {
-        return Trouble::new(format!("no suite of {target} has the test {test}"))
-            .expected("the name of a test, as just check prints it")
-            .next(format!("just check {target}"))
-            .err();
-    };
-    let launch = match target.build(workspace, Profile::Check).await {
-        Ok(launch) => launch,
-        Err(error) => return Err(faulty(target, error.into())?.1.failed().into()),
-    };
-    let server = Server::ensure(workspace).await?;
-    let place = Place {
-        workspace,
-        server: &server,
-        launch: &launch,
-    };
-    let judged = judge_phases(place, &[phase], |_| true).await;
-    let report = match judged {
-        Ok(report) => report,
-        Err(error) => return Err(faulty(target, error)?.1.failed().into()),
-    };
-    report.print();
-    Ok(report.outcome())
-}
-
-/// Builds a target and judges it phase by phase; the tests of each phase are printed when they have ended. Nobody with a red one
-/// has to wait for the phases after it.
-async fn built_and_judged(
-    workspace: &Workspace,
-    catalogue: &Catalogue,
-    exercise: Option<&Exercise>,
-    target: CheckTarget,
-) -> anyhow::Result<Report> {
-    let started = Instant::now();
-    let launch = target.build(workspace, Profile::Check).await?;
-    let built = started.elapsed();
-    let started = Instant::now();
-    let server = Server::ensure(workspace).await?;
-    let found = started.elapsed();
-    let label = paint(Style::Strong, launch.label.as_str());
-    println!("{label} on {}", server.describe());
-
-    let place = Place {
-        workspace,
-        server: &server,
-        launch: &launch,
-    };
-    let phases = match target {
-        CheckTarget::Target(Target::Peer(name)) => phases_of_peer(name)?,
-        _ => phases_of(catalogue, exercise)?,
-    };
-    let mut later: usize = phases.iter().map(|phase| phase.tests().count()).sum();
-    let mut report = judge_phases(place, &phases, |found| {
-        found.print_tests();
-        later -= found.tests.len();
-        found.failed().is_empty()
-    })
-    .await?;
-    if later > 0 {
-        let later = format!("{later} more tests run when these pass");
-        println!("  {}", paint(Style::Faint, later));
+    if checking.is_quiet {
+        checking.print(options.format, &check, Some(&report), next)?;
+        return Ok(report.outcome());
     }
-    report.timings.add_first("server", found);
-    report.timings.add_first("build", built);
-    Ok(report)
+    report.print_count();
+    editors::tell_places(&editors::places(workspace, &report)?);
+    if options.timings {
+        println!("{}", report.timings);
+    }
+    if let Some(exercise) = learners.filter(|_| is_whole) {
+        tell_katas(workspace, exercise, green_before)?;
+    }
+    match target {
+        CheckTarget::Hunt if is_whole => {
+            println!("\n{}", after_hunting(&Hunt::on(workspace)?, &report, &next))
+        }
+        _ => println!("\n{}", words_of(&next)),
+    }
+    Ok(report.outcome())
+}
+
+/// The names of the tests that are asked for; none for all of them.
+fn wanted(
+    workspace: &Workspace,
+    learners: Option<&Exercise>,
+    target: CheckTarget,
+    options: &CheckOptions,
+) -> anyhow::Result<Vec<String>> {
+    if !options.last_failed {
+        return Ok(options.only.clone());
+    }
+    let memory = learners.map(|exercise| state::recall(workspace, exercise));
+    let check = memory.and_then(|memory| memory.last_check);
+    match check {
+        Some(check) if check.outcome == CheckOutcome::Failed => {
+            Ok(check.faults.into_iter().map(|fault| fault.name).collect())
+        }
+        // It did not get as far as the tests.
+        Some(check) if check.outcome != CheckOutcome::Passed => Ok(Vec::new()),
+        _ => Trouble::new(format!("no test of {target} was red at its last check"))
+            .expected("a check of an exercise of yours that was red; others aren't remembered")
+            .next(format!("just check {target}"))
+            .err(),
+    }
+}
+
+/// A check under way.
+struct Checking<'a> {
+    workspace: &'a Workspace,
+    exercise: Option<&'a Exercise>,
+    target: CheckTarget,
+    /// Words for the tests that are asked for; none for all of them.
+    wanted: Vec<String>,
+    is_quiet: bool,
+}
+
+impl Checking<'_> {
+    async fn judged(&self, catalogue: &Catalogue) -> anyhow::Result<Report> {
+        let (Some(exercise), CheckTarget::Target(target)) = (self.exercise, self.target) else {
+            return self.built_and_judged(catalogue).await;
+        };
+        if exercise.is_crate() {
+            return self.built_and_judged(catalogue).await;
+        }
+        if !self.is_quiet {
+            println!("{}", paint(Style::Strong, target.to_string()));
+        }
+        let mut report = judge_alone(self.workspace, exercise, target, true).await?;
+        if !self.wanted.is_empty() {
+            let tests = report.tests.iter();
+            let tests: Vec<(&str, &str)> = tests.map(|test| (&*test.suite, &*test.test)).collect();
+            let names = asked_for(&tests, &self.wanted, self.target)?;
+            report.tests.retain(|judged| names.contains(&judged.test));
+        }
+        if !self.is_quiet {
+            report.print_tests();
+        }
+        Ok(report)
+    }
+
+    /// Builds the target and judges it phase by phase; each test is printed when it has ended. Nobody with a red one has to wait for the
+    /// phases after it.
+    async fn built_and_judged(&self, catalogue: &Catalogue) -> anyhow::Result<Report> {
+        let phases = self.phases(catalogue)?;
+        let started = Instant::now();
+        let launch = self.target.build(self.workspace, Profile::Check).await?;
+        let built = started.elapsed();
+        let started = Instant::now();
+        let server = Server::ensure(self.workspace).await?;
+        let found = started.elapsed();
+        if !self.is_quiet {
+            let label = paint(Style::Strong, launch.label.as_str());
+            println!("{label} on {}", server.describe());
+        }
+        let place = Place {
+            workspace: self.workspace,
+            server: &server,
+            launch: &launch,
+        };
+        let mut teller = Teller::of(&phases, self.is_quiet, !self.wanted.is_empty());
+        let mut report = judge_phases(place, &phases, &mut teller).await?;
+        let left = teller.left();
+        drop(teller);
+        if left > 0 && !self.is_quiet {
+            let left = format!("{left} more tests run when these pass");
+            println!("  {}", paint(Style::Faint, left));
+        }
+        report.timings.add_first("server", found);
+        report.timings.add_first("build", built);
+        Ok(report)
+    }
+
+    /// The phases of the target, with the tests that are asked for.
+    fn phases(&self, catalogue: &Catalogue) -> anyhow::Result<Vec<Phase>> {
+        let phases = match self.target {
+            CheckTarget::Target(Target::Peer(name)) => phases_of_peer(name)?,
+            _ => phases_of(catalogue, self.exercise)?,
+        };
+        if self.wanted.is_empty() {
+            return Ok(phases);
+        }
+        let suites = phases.iter().flat_map(|phase| &phase.suites);
+        let tests = suites.flat_map(|suite| suite.tests.iter().map(|test| (suite.name, test.name)));
+        let tests: Vec<(&str, &str)> = tests.collect();
+        let names = asked_for(&tests, &self.wanted, self.target)?;
+        Ok(phases
+            .iter()
+            .filter_map(|phase| phase.some(&names))
+            .collect())
+    }
+
+    /// Prints for a program, if one reads it.
+    fn print(
+        &self,
+        format: Format,
+        check: &LastCheck,
+        report: Option<&Report>,
+        next: String,
+    ) -> anyhow::Result<()> {
+        if !self.is_quiet {
+            return Ok(());
+        }
+        let places = report.map(|report| editors::places(self.workspace, report));
+        let document = Document {
+            target: self.target.to_string(),
+            check,
+            report,
+            places: places.transpose()?.unwrap_or_default(),
+            next,
+        };
+        print!("{}", document.text(format)?);
+        Ok(())
+    }
 }
 
 /// What a check would remember of this judgment.
@@ -231,16 +309,20 @@ fn tell_katas(
 }
 
 /// What a hunt comes to: the answer once it is green, the clock and the ways on before that.
-fn after_hunting(hunt: &Hunt, report: &Report) -> String {
+fn after_hunting(hunt: &Hunt, report: &Report, next: &str) -> String {
     if report.outcome() == Outcome::Passed {
         let next = format!("just hunt exercise-{} plants another", hunt.exercise);
-        let next = paint(Style::Strong, next);
-        return format!("You got it. {}\nnext: {next}", hunt.answer);
+        return format!("You got it. {}\n{}", hunt.answer, words_of(&next));
     }
-    let next = "just run hunt to try the request by hand; just reset hunt to give up and be told";
-    let next = format!("next: {}", paint(Style::Strong, next));
     let clock = hunt.clock().map(|clock| format!("{clock}\n"));
-    clock.unwrap_or_default() + &next
+    clock.unwrap_or_default() + &words_of(next)
+}
+
+fn words_of(next: &str) -> String {
+    match next.starts_with("just ") {
+        true => format!("next: {}", paint(Style::Strong, next)),
+        false => next.to_owned(),
+    }
 }
 
 /// The one command that makes sense now; after the last test of an exercise, what comes next in the book as well.
@@ -251,7 +333,7 @@ fn next_step(
     report: &Report,
 ) -> String {
     let passed = report.outcome() == Outcome::Passed;
-    let next = match (target, exercise) {
+    match (target, exercise) {
         (Target::Exercise(_), Some(exercise)) if passed => {
             let first = match exercise.task() {
                 Some(_) => format!("just measure {target}"),
@@ -265,11 +347,10 @@ fn next_step(
         (Target::Exercise(_), _) => {
             format!("just hint {target}; just run {target} to try the request by hand")
         }
-        _ if passed && report.tests.is_empty() => return format!("no suite judges {target}"),
-        _ if passed => return format!("{target} keeps the contract"),
+        _ if passed && report.tests.is_empty() => format!("no suite judges {target}"),
+        _ if passed => format!("{target} keeps the contract"),
         _ => format!("just run {target} to try the request by hand"),
-    };
-    format!("next: {}", paint(Style::Strong, next))
+    }
 }
 
 /// The page after the exercise's; nothing where the book cannot be read: a check does not need it.

@@ -4,7 +4,6 @@ use workshop_base::outcome::Outcome;
 use workshop_base::scratch;
 use workshop_base::workspace::Workspace;
 
-/// Runs the command.
 pub async fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let cleaned = workshop_postgres::clean(workspace).await?;
     for line in &cleaned.removed {

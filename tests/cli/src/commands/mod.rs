@@ -5,7 +5,6 @@ pub mod check;
 mod clean;
 mod hint;
 mod hunt;
-mod image;
 mod prepare;
 mod progress;
 mod reset;
@@ -21,11 +20,11 @@ mod what_is_new;
 use std::io::Write;
 use std::pin::Pin;
 
-use clap::CommandFactory;
-
-use crate::cli::{Cli, LearnCommand};
+use crate::cli::LearnCommand;
+use crate::completions;
 use crate::doctor;
 use crate::signals::{Interruption, until_interrupted};
+use crate::state;
 use crate::subject::CheckTarget;
 
 use workshop_base::exercise::{Catalogue, Exercise};
@@ -37,7 +36,6 @@ use workshop_base::workspace::Workspace;
 /// A command at work. It is boxed, so that its body is compiled here alone.
 pub type Running<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Outcome>> + 'a>>;
 
-/// Runs one command.
 pub fn run(workspace: &Workspace, command: LearnCommand) -> Running<'_> {
     Box::pin(until_interrupted(
         interruption(&command),
@@ -65,19 +63,19 @@ async fn done(workspace: &Workspace, command: LearnCommand) -> anyhow::Result<Ou
     match command {
         LearnCommand::Tour => tour::run(workspace).await,
         LearnCommand::Doctor => doctor::run(workspace).await,
-        LearnCommand::Check {
-            target,
-            timings,
-            only,
-        } => match only {
-            Some(test) => check::run_one(workspace, target, &test).await,
-            None => check::run(workspace, target, timings).await,
-        },
-        LearnCommand::Run(args) => run::run(workspace, &args).await,
+        LearnCommand::Check { target, options } => {
+            check::run(workspace, or_current(workspace, target)?, &options).await
+        }
+        LearnCommand::Run(args) => {
+            run::run(workspace, or_current(workspace, args.target)?, &args).await
+        }
         LearnCommand::Prepare { target } => prepare::run(workspace, target).await,
         LearnCommand::Upstream(args) => upstream::run(&args).await,
-        LearnCommand::Watch { target } => watch::run(workspace, target).await,
+        LearnCommand::Watch { target } => {
+            watch::run(workspace, or_current(workspace, target)?).await
+        }
         LearnCommand::Hint { target, level } => {
+            let target = target.map_or_else(|| current(workspace), Ok)?;
             hint::run(workspace, &exercise(workspace, target)?, level)
         }
         LearnCommand::Solution { target, ways, .. } if ways => {
@@ -115,15 +113,43 @@ async fn done(workspace: &Workspace, command: LearnCommand) -> anyhow::Result<Ou
             progress::run(workspace, to.zip(name).as_ref(), leave)
         }
         LearnCommand::Completions { shell } => {
-            let (mut command, mut script) = (Cli::command(), Vec::new());
-            clap_complete::generate(shell, &mut command, "workshop", &mut script);
-            std::io::stdout().write_all(&script)?;
+            let catalogue = Catalogue::read(workspace)?;
+            std::io::stdout().write_all(&completions::script(&catalogue, shell))?;
             Ok(Outcome::Passed)
         }
         LearnCommand::Seed { data_set, again } => seed::run(workspace, data_set, again).await,
-        LearnCommand::Image { target, keep } => image::run(workspace, target, keep).await,
         LearnCommand::Clean => clean::run(workspace).await,
     }
+}
+
+fn or_current(workspace: &Workspace, target: Option<CheckTarget>) -> anyhow::Result<CheckTarget> {
+    let current = || current(workspace).map(CheckTarget::Target);
+    target.map_or_else(current, Ok)
+}
+
+/// The exercise that the learner is at, and why it is that one: the one checked last while it's red, else the next that isn't green.
+fn current(workspace: &Workspace) -> anyhow::Result<Target> {
+    let catalogue = Catalogue::read(workspace)?;
+    let checked = catalogue.iter().filter_map(|exercise| {
+        let memory = state::recall(workspace, exercise);
+        Some((memory.last_check.as_ref()?.at, exercise, memory.is_red()))
+    });
+    let last = checked.max_by_key(|(at, ..)| *at);
+    let (exercise, why) = match last {
+        Some((_, exercise, true)) => (Some(exercise), "the one checked last, still red"),
+        _ => (
+            progress::next_to_do(workspace, &catalogue),
+            "the next that isn't green",
+        ),
+    };
+    let Some(exercise) = exercise else {
+        return Trouble::new("every exercise of the core way is green")
+            .expected("an exercise by its name")
+            .next("just progress; just check exercise-N")
+            .err();
+    };
+    eprintln!("{}: {why}", exercise.name());
+    Ok(Target::Exercise(exercise.number))
 }
 
 /// The exercise that a command for learners is about.

@@ -17,7 +17,6 @@ use workshop_postgres::datasets::RunDatabase;
 const CACHE: &str = ".sqlx";
 const MIGRATIONS: &str = "migrations";
 
-/// Runs the command.
 pub async fn run(workspace: &Workspace, target: Target) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     let krate = match catalogue.of(target)? {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use terminal_size::{Width, terminal_size};
 
 use crate::katas;
 use crate::room::Seat;
@@ -125,14 +126,40 @@ fn is_touched(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<bool
     Ok(!files::differing(&starter, &mine).is_empty())
 }
 
+/// Prints a table that fits into the terminal: long titles are cut.
 fn print(rows: &[Standing]) {
-    let titles = rows.iter().map(|row| row.exercise.title.chars().count());
-    let width = titles.max().unwrap_or(0);
-    let line = |name: &str, title: &str, minutes: &str, state: &str, measured: &str| {
-        format!("{name:<11}  {title:<width$}  {minutes:>7}  {state:<41}  {measured}")
+    print!(
+        "{}",
+        table(
+            rows,
+            terminal_size().map(|(Width(columns), _)| columns.into())
+        )
+    );
+}
+
+fn table(rows: &[Standing], columns: Option<usize>) -> String {
+    let widest = |texts: &mut dyn Iterator<Item = String>| {
+        texts
+            .map(|text| text.chars().count())
+            .max()
+            .unwrap_or_default()
+    };
+    let state = widest(&mut rows.iter().map(Standing::in_words)).max(5);
+    let title = widest(&mut rows.iter().map(|row| row.exercise.title.clone()));
+    // Beside these two: a name, minutes, the last column, and what is between them.
+    let beside = 11 + 7 + 8 + 8 + state;
+    let title = columns.map_or(title, |columns| {
+        title.min(columns.saturating_sub(beside).max(8))
+    });
+    let line = |name: &str, text: &str, minutes: &str, words: &str, measured: &str| {
+        let text = match text.chars().count() > title {
+            true => text.chars().take(title - 1).chain(['…']).collect(),
+            false => text.to_owned(),
+        };
+        format!("{name:<11}  {text:<title$}  {minutes:>7}  {words:<state$}  {measured}")
     };
     let head = line("exercise", "title", "minutes", "state", "measured");
-    println!("{}", paint(Style::Strong, head));
+    let mut text = paint(Style::Strong, head) + "\n";
     for row in rows {
         let exercise = row.exercise;
         let measured = match (row.measured, exercise.task()) {
@@ -142,25 +169,43 @@ fn print(rows: &[Standing]) {
         };
         let (name, minutes) = (exercise.name(), exercise.minutes.total().to_string());
         let line = line(&name, &exercise.title, &minutes, &row.in_words(), measured);
-        if row.is_green() {
-            println!("{}", paint(Style::Good, line));
-        } else {
-            println!("{line}");
-        }
+        text += &match row.is_green() {
+            true => paint(Style::Good, line),
+            false => line,
+        };
+        text.push('\n');
     }
+    text
 }
 
-/// The first thing in the order of the course that is not done.
-fn next(rows: &[Standing]) -> String {
+/// The first exercise in the order of the course that isn't green; none when all are that have to be.
+pub fn next_to_do<'a>(workspace: &Workspace, catalogue: &'a Catalogue) -> Option<&'a Exercise> {
+    // What is faulty is told by `just progress`.
+    let rows = catalogue
+        .iter()
+        .map(|exercise| Standing::of(workspace, exercise, &mut Vec::new()));
+    let rows: Vec<Standing> = rows.collect();
+    not_done(&rows, |_| true).map(|row| row.exercise)
+}
+
+/// The first row that is neither skipped nor green and measured.
+fn not_done<'r, 'a>(
+    rows: &'r [Standing<'a>],
+    is_measured: impl Fn(&Standing) -> bool,
+) -> Option<&'r Standing<'a>> {
     let begun = rows.iter().any(|row| row.started);
     // The warm-up is for those who need it, and a track for those who have begun it.
     let is_skipped = |row: &Standing| {
         let not_needed = row.exercise.kind == Kind::Katas && begun || row.is_optional();
         not_needed && !row.started || row.memory.skipped.is_some()
     };
-    let is_measured = |row: &Standing| row.measured || row.exercise.task().is_none();
-    let is_done = |row: &&Standing| is_skipped(row) || row.is_green() && is_measured(row);
-    match rows.iter().find(|row| !is_done(row)) {
+    rows.iter()
+        .find(|row| !(is_skipped(row) || row.is_green() && is_measured(row)))
+}
+
+/// The first thing in the order of the course that is not done.
+fn next(rows: &[Standing]) -> String {
+    match not_done(rows, |row| row.measured || row.exercise.task().is_none()) {
         Some(row) if row.is_green() => format!("just measure {}", row.exercise.name()),
         Some(row) => format!("just check {}", row.exercise.name()),
         None if rows.iter().any(|row| row.is_optional() && !row.started) => {
@@ -175,6 +220,25 @@ fn next(rows: &[Standing]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_table_fits_into_a_narrow_terminal_and_a_wide_one_cuts_nothing() -> anyhow::Result<()> {
+        let workspace = Workspace::find()?;
+        let catalogue = Catalogue::read(&workspace)?;
+        let rows = catalogue.iter().map(|exercise| Standing {
+            exercise,
+            started: false,
+            green: None,
+            memory: Remembered::default(),
+            measured: false,
+        });
+        let rows: Vec<Standing> = rows.collect();
+        let narrow = table(&rows, Some(70));
+        let longest = narrow.lines().map(|line| line.chars().count()).max();
+        assert!(longest <= Some(70), "{narrow}");
+        assert!(!table(&rows, Some(200)).contains('…'));
+        Ok(())
+    }
 
     #[test]
     fn an_optional_exercise_says_so_and_is_next_only_once_begun() -> anyhow::Result<()> {

@@ -17,7 +17,6 @@ use workshop_base::terminal::{self, Style, paint};
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::{Crate, aside};
 
-/// What `exercises/review.toml` says.
 #[derive(Debug, Deserialize)]
 struct Review {
     /// The lints besides clippy's own choice.

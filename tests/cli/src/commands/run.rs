@@ -34,10 +34,14 @@ const UPSTREAM_DELAY: Duration = Duration::from_millis(20);
 const STAGE: &str = "stage-";
 
 /// Starts the target and waits for Ctrl-C, SIGTERM or its end.
-pub async fn run(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Outcome> {
+pub async fn run(
+    workspace: &Workspace,
+    target: CheckTarget,
+    args: &RunArgs,
+) -> anyhow::Result<Outcome> {
     // From here on no signal is lost, whatever it comes in.
     let mut interrupted = std::pin::pin!(interrupted());
-    let Some(prepared) = until(&mut interrupted, prepare(workspace, args)).await else {
+    let Some(prepared) = until(&mut interrupted, prepare(workspace, target, args)).await else {
         return Ok(Outcome::Passed);
     };
     let (session, launch) = prepared?;
@@ -63,6 +67,7 @@ async fn until<T>(
 /// A service that is tried by hand, with a database of its own.
 struct RunSession<'a> {
     workspace: &'a Workspace,
+    target: CheckTarget,
     args: &'a RunArgs,
     server: Server,
     database: RunDatabase,
@@ -75,20 +80,21 @@ struct RunSession<'a> {
 /// The database, and the service as it was built; none where the editor builds it.
 async fn prepare<'a>(
     workspace: &'a Workspace,
+    target: CheckTarget,
     args: &'a RunArgs,
 ) -> anyhow::Result<(RunSession<'a>, Option<Launch>)> {
     // Whoever puts a load on it by hand should meet it as it would be shipped: always so for the JVM, which a check
     // starts with a compiler that stops early.
-    let profile = match args.release || args.target == CheckTarget::Target(Target::Kotlin) {
+    let profile = match args.release || target == CheckTarget::Target(Target::Kotlin) {
         true => Profile::Measure,
         false => Profile::Check,
     };
     let mut launch = None;
     if !args.debug {
-        let built = args.target.build(workspace, profile).await;
+        let built = target.build(workspace, profile).await;
         launch = Some(built.map_err(|error| {
             Trouble::new(error.to_string())
-                .next(format!("just check {}", args.target))
+                .next(format!("just check {target}"))
                 .failed()
         })?);
     }
@@ -100,18 +106,19 @@ async fn prepare<'a>(
     };
     let session = RunSession {
         workspace,
+        target,
         args,
         server,
         database,
         line,
-        upstream: upstream(workspace, args).await?,
+        upstream: upstream(workspace, target).await?,
     };
     Ok((session, launch))
 }
 
 /// A service of prices for a target that asks for some.
-async fn upstream(workspace: &Workspace, args: &RunArgs) -> anyhow::Result<Option<Upstream>> {
-    if std::env::var_os(UPSTREAM_URL).is_some() || !asks_for(workspace, args.target, PRICES)? {
+async fn upstream(workspace: &Workspace, target: CheckTarget) -> anyhow::Result<Option<Upstream>> {
+    if std::env::var_os(UPSTREAM_URL).is_some() || !asks_for(workspace, target, PRICES)? {
         return Ok(None);
     }
     let trouble = PriceFault {
@@ -134,7 +141,7 @@ impl RunSession<'_> {
         &self,
         interrupted: &mut (impl Future<Output = ()> + Unpin),
     ) -> anyhow::Result<()> {
-        let CheckTarget::Target(target) = self.args.target else {
+        let CheckTarget::Target(target) = self.target else {
             return Trouble::new("editors have no run configuration for a hunt")
                 .next("just run hunt, without --debug")
                 .err();
@@ -166,6 +173,7 @@ impl RunSession<'_> {
             let (label, log) = (service.label(), service.log_tail(20));
             return Trouble::new(format!("{label} ended by itself; its log ends with\n{log}"))
                 .expected("a service that runs until it is told to stop")
+                .next(format!("just check {}", self.target))
                 .failed()
                 .err();
         }
@@ -215,7 +223,7 @@ impl RunSession<'_> {
     /// A request that the target answers: one to the newest route that its tests ask for.
     fn request(&self, base_url: &str) -> anyhow::Result<String> {
         let catalogue = Catalogue::read(self.workspace)?;
-        let suites = match self.args.target.exercise(self.workspace, &catalogue)? {
+        let suites = match self.target.exercise(self.workspace, &catalogue)? {
             Some(exercise) => catalogue.suites_for(exercise),
             None => vec!["read-a-record"],
         };

@@ -5,7 +5,6 @@ use workshop_base::workspace::Workspace;
 use workshop_postgres::Server;
 use workshop_postgres::datasets::{self, DataSet};
 
-/// Runs the command.
 pub async fn run(workspace: &Workspace, set: DataSet, again: bool) -> anyhow::Result<Outcome> {
     let server = Server::ensure(workspace).await?;
     println!("{}", server.describe());

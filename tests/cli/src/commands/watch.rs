@@ -8,63 +8,137 @@ use anyhow::Context;
 use notify::{PollWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::commands::{check, exercise};
+use crate::cli::CheckOptions;
+use crate::commands::{check, exercise, hint, solution};
 use crate::hunt::{self, Hunt};
+use crate::keys::Keys;
 use crate::signals::interrupted;
+use crate::state::{self, CheckOutcome};
 use crate::subject::CheckTarget;
 use workshop_base::exercise::Exercise;
 use workshop_base::files::{self, Tree};
 use workshop_base::originals;
-use workshop_base::outcome::{self, Outcome};
+use workshop_base::outcome::{self, Outcome, Trouble};
 use workshop_base::terminal::{Style, paint};
 use workshop_base::workspace::Workspace;
 
 /// Editors write in several steps; a change counts when this long nothing more came.
 const QUIET: Duration = Duration::from_millis(150);
 
+/// Rings where a terminal can.
+const BELL: char = '\u{7}';
+
 /// How often files are looked at where the system cannot tell of changes.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Checks, waits for a change, checks again, until Ctrl-C. A hunt also ends when it is green.
+/// What a key does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Hint,
+    FirstRed,
+    Reference,
+    Again,
+    Quit,
+}
+
+impl Key {
+    fn of(pressed: char) -> Option<Key> {
+        Some(match pressed {
+            'h' => Key::Hint,
+            'f' => Key::FirstRed,
+            's' => Key::Reference,
+            'r' | '\n' | '\r' | ' ' => Key::Again,
+            'q' => Key::Quit,
+            _ => return None,
+        })
+    }
+}
+
+const KEYS: &str = "h: hint, f: first red test only, s: reference, r: run again, q: quit";
+
+/// Checks, waits for a change or a key, checks again, until Ctrl-C or `q`. A hunt also ends when it is green.
 pub async fn run(workspace: &Workspace, target: CheckTarget) -> anyhow::Result<Outcome> {
     let watched = Watched::find(workspace, target)?;
     let folder = watched.folder(workspace);
     let mut changes = Changes::below(&folder)?;
+    let mut keys = Keys::read();
+    let ends = match keys {
+        Some(_) => KEYS,
+        None => "Ctrl-C to end",
+    };
     let interrupted = interrupted();
     tokio::pin!(interrupted);
+    let mut options = CheckOptions::default();
+    let mut was_red = false;
     loop {
         let checked = watched.files(workspace)?;
-        tokio::select! {
-            // A red or broken check is no reason to stop watching; its exit code belongs to `check`.
-            result = check::run(workspace, target, false) => {
-                let is_green = matches!(result, Ok(Outcome::Passed));
-                let _ = outcome::exit_code(result);
-                if is_green && target == CheckTarget::Hunt {
-                    return Ok(Outcome::Passed);
-                }
-            }
+        let result = tokio::select! {
+            result = check::run(workspace, target, &options) => result,
             // Dropping the check stops what it started.
             () = &mut interrupted => return Ok(stopped()),
+            () = quits(&mut keys) => return Ok(stopped()),
+        };
+        let is_green = matches!(result, Ok(Outcome::Passed));
+        // A red or broken check is no reason to stop watching; its exit code belongs to `check`.
+        let _ = outcome::exit_code(result);
+        if is_green && target == CheckTarget::Hunt {
+            return Ok(Outcome::Passed);
         }
+        if is_green && !options.only.is_empty() {
+            // The one test is green: how are all the others?
+            options.only.clear();
+            continue;
+        }
+        if is_green && was_red && std::io::stdout().is_terminal() {
+            print!("{BELL}");
+        }
+        was_red = !is_green;
         let line = format!(
-            "watching {}; save a file to check again, Ctrl-C to end",
+            "watching {}; save a file to check again, {ends}",
             files::shown(workspace, &folder)
         );
-        println!("{}", paint(Style::Faint, line));
+        let tell = || println!("{}", paint(Style::Faint, &line));
+        tell();
         loop {
-            tokio::select! {
-                change = watched.changed(&mut changes) => change?,
+            let key = tokio::select! {
+                change = watched.changed(&mut changes) => { change?; None }
                 () = &mut interrupted => return Ok(stopped()),
-            }
-            // Files saved unchanged, and editors' own files that came and went, are no change.
-            if watched.files(workspace)? != checked {
-                break;
+                key = Keys::next(&mut keys) => match Key::of(key) {
+                    Some(key) => Some(key),
+                    None => continue,
+                },
+            };
+            match key {
+                // Files saved unchanged, and editors' own files that came and went, are no change.
+                None if watched.files(workspace)? == checked => {}
+                None => break,
+                Some(Key::Quit) => return Ok(stopped()),
+                Some(Key::Again) => {
+                    options.only.clear();
+                    break;
+                }
+                Some(Key::FirstRed) => match watched.first_red(workspace) {
+                    Some(test) => {
+                        options.only = vec![test];
+                        break;
+                    }
+                    None => println!("no test was red at the last check"),
+                },
+                Some(key) => {
+                    let shown = watched.show(workspace, key);
+                    let _ = outcome::exit_code(shown);
+                    tell();
+                }
             }
         }
     }
 }
 
-/// What is watched.
+/// Returns when `q` is pressed. Other keys mean nothing while a check runs.
+async fn quits(keys: &mut Option<Keys>) {
+    while Key::of(Keys::next(keys).await) != Some(Key::Quit) {}
+}
+
 enum Watched {
     Exercise(Exercise),
     Hunt(Hunt),
@@ -89,6 +163,30 @@ impl Watched {
         match self {
             Watched::Exercise(exercise) => originals::in_place(workspace, exercise),
             Watched::Hunt(_) => hunt::in_place(workspace),
+        }
+    }
+
+    /// The first test that was red at the last check of all.
+    fn first_red(&self, workspace: &Workspace) -> Option<String> {
+        match self {
+            Watched::Exercise(exercise) => {
+                let check = state::recall(workspace, exercise).last_check?;
+                let is_red = check.outcome == CheckOutcome::Failed;
+                let first = check.faults.into_iter().next().filter(|_| is_red);
+                first.map(|fault| fault.name)
+            }
+            Watched::Hunt(hunt) => Some(hunt.clue.clone()),
+        }
+    }
+
+    /// What the keys for help show.
+    fn show(&self, workspace: &Workspace, key: Key) -> anyhow::Result<Outcome> {
+        match self {
+            Watched::Exercise(exercise) if key == Key::Hint => hint::run(workspace, exercise, None),
+            Watched::Exercise(exercise) => solution::run(workspace, exercise, false),
+            Watched::Hunt(_) => Trouble::new("a hunt has neither hints nor a reference")
+                .next("just reset hunt gives it up, and tells what it was")
+                .err(),
         }
     }
 

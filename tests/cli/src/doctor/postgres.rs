@@ -78,8 +78,10 @@ fn provider(
             "url, by WORKSHOP_DATABASE_URL (set, not shown)".to_owned()
         }
         (Some(provider), _) => format!("{provider}, by WORKSHOP_POSTGRES"),
-        (None, Some(kept @ ("docker" | "embedded"))) => {
-            format!("{kept}, as at the first use; just clean chooses again")
+        (None, Some(provider @ ("docker" | "embedded"))) => {
+            let why = kept.lines().nth(1).map(|why| format!(", because {why}"));
+            let why = why.unwrap_or_default();
+            format!("{provider}, as at the first use{why}; just clean chooses again")
         }
         _ if is_ready => "docker, since an engine answers and has the image".to_owned(),
         _ if docker.len() > 1 => "docker where the image can be pulled, else embedded".to_owned(),

@@ -56,7 +56,7 @@ fn a_docker_host_that_testcontainers_cannot_use_is_named() {
 }
 
 #[test]
-fn docker_not_asked_for_and_no_engine_falls_to_embedded_and_says_so() {
+fn docker_not_asked_for_and_no_engine_falls_to_embedded_and_says_why_once() {
     let checkout = Checkout::new();
     let run = || {
         let child = tool(&checkout, &["seed", "small"])
@@ -76,8 +76,8 @@ fn docker_not_asked_for_and_no_engine_falls_to_embedded_and_says_so() {
     let (code, text) = run();
     assert_eq!(code, Some(0), "{text}");
     assert!(
-        text.contains("chosen earlier because"),
-        "the choice is kept: {text}"
+        text.contains("embedded") && !text.contains("because"),
+        "why is said once: {text}"
     );
 }
 

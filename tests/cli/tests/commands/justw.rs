@@ -260,6 +260,51 @@ fn what_is_fresh_is_not_built_again() {
     assert_eq!((code, checkout.calls()), (Some(0), 2), "{said:?}");
 }
 
+/// Recipes of each kind.
+const RECIPES: &str = "
+# Build, start and test
+[no-exit-message]
+check *options: tool
+    {{ workshop }} check \"$@\"
+
+calibrate *options: tool (bring \"oha\" \"hyperfine\")
+    {{ workshop }} calibrate \"$@\"
+
+test-all *options: tool
+    @cargo test
+";
+
+#[test]
+fn what_the_tool_does_needs_no_just_and_brings_the_tools_that_the_recipe_names() {
+    let checkout = Checkout::new();
+    checkout.write("fake/go", "");
+    checkout.write("justfile", RECIPES);
+    checkout.program("cargo", &format!("echo \"$*\" >>\"$FAKE/asked\"\n{CARGO}"));
+    let ran = |arguments: &[&str]| {
+        let (code, said) = checkout.start(arguments).end();
+        assert_eq!(code, Some(0), "{said:?}");
+        let asked = fs::read_to_string(checkout.path("fake/asked")).expect("what cargo was asked");
+        fs::remove_file(checkout.path("fake/asked")).expect("removed");
+        let ran = fs::read_to_string(checkout.path("fake/ran")).expect("the tool's call");
+        let brings = |tool: &str| asked.lines().any(|line| line.ends_with(tool));
+        (ran, ["just", "oha", "hyperfine"].map(brings))
+    };
+    let check = ran(&["check", "exercise-3"]);
+    assert_eq!(check, ("check exercise-3\n".to_owned(), [false; 3]));
+    let calibrate = ran(&["calibrate", "--times", "2"]);
+    assert_eq!(
+        calibrate,
+        ("calibrate --times 2\n".to_owned(), [false, true, true])
+    );
+    // Only just can do this one; the one that is made here does nothing.
+    checkout.start(&["test-all"]).end();
+    let asked = fs::read_to_string(checkout.path("fake/asked")).expect("what cargo was asked");
+    assert!(asked.trim().ends_with("just"), "{asked}");
+    // What nobody knows is for the tool to refuse: it has a word for what was meant.
+    let (_, said) = checkout.start(&["chekc"]).end();
+    assert_eq!(said, Vec::<String>::new());
+}
+
 #[test]
 fn a_program_beside_the_core_is_built_when_a_command_asks_for_it_and_says_so_once() {
     let checkout = Checkout::new();

@@ -20,7 +20,7 @@ use workshop_base::exercise::Catalogue;
 use workshop_base::workspace::Workspace;
 
 /// Longer than anything takes on a slow machine; only a hang is caught by it.
-const HANGS: Duration = Duration::from_secs(120);
+pub const HANGS: Duration = Duration::from_secs(120);
 
 const EXERCISE: &str = "exercises/03-read-a-record";
 const SOLUTION: &str = "solutions/03-read-a-record";
@@ -44,7 +44,7 @@ diff --git a/src/read.rs b/src/read.rs
 ";
 
 /// A course of two exercises: the form and one crate. There is no git in it.
-struct Course {
+pub struct Course {
     folder: Folder,
 }
 
@@ -57,7 +57,7 @@ impl Deref for Course {
 }
 
 impl Course {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let course = Course {
             folder: Folder::new(),
         };
@@ -146,7 +146,7 @@ impl Course {
         attempts
     }
 
-    fn last_check(&self, outcome: CheckOutcome, faults: Vec<Fault>) {
+    pub fn last_check(&self, outcome: CheckOutcome, faults: Vec<Fault>) {
         let workspace = Workspace::at(self.root());
         let catalogue = Catalogue::read(&workspace).expect("a catalogue");
         let exercise = catalogue.get(3).expect("exercise 3");
@@ -156,7 +156,7 @@ impl Course {
 }
 
 /// Faults without any words.
-fn faults(names: &[&str]) -> Vec<Fault> {
+pub fn faults(names: &[&str]) -> Vec<Fault> {
     names.iter().map(|name| Fault::new(*name, "")).collect()
 }
 

@@ -8,6 +8,7 @@
     reason = "the numbers of a test run are small, and figures are rounded for people"
 )]
 
+mod checking;
 #[path = "../../../postgres/tests/checkout/mod.rs"]
 mod checkout;
 mod contacts_client;
@@ -17,6 +18,7 @@ mod drill;
 mod environment;
 mod folder;
 mod full_disk;
+mod help;
 mod home;
 mod justw;
 mod kotlin_words;

@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use crate::folder::{Folder, assert_says};
+use crate::folder::{Folder, assert_says, everything};
 
 const EXERCISE: &str = "exercises/18-an-empty-folder";
 const SOLUTION: &str = "solutions/18-an-empty-folder";
@@ -96,6 +96,13 @@ fn what_does_not_compile_is_the_learners_and_is_remembered() {
         &said,
         &["E0308", "does not compile", "just hint exercise-18"],
     );
+    // As an editor opens it where the reader is.
+    let here = course.path(&format!("{EXERCISE}/src"));
+    let mut check = course.tool();
+    let check = check.args(["check", "exercise-18"]);
+    let check = check.env("WORKSHOP_CALLED_FROM", here).output();
+    let said = everything(&check.expect("the tool starts"));
+    assert_says(&said, &["--> main.rs:1:"]);
     let said = course.passes(&["hint", "exercise-18"]);
     assert_says(&said, &["E0308", "One."]);
 }

@@ -3,8 +3,12 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod server;
+
 use std::fs;
 use std::path::Path;
+
+use server::{Certificate, speak_tls};
 
 use crate::checkout::{Checkout, eventually};
 use workshop_base::exercise::Catalogue;
@@ -14,11 +18,10 @@ use workshop_harness::build::{self, Launch, Profile};
 use workshop_harness::copies::Copy;
 use workshop_harness::http::Client;
 use workshop_harness::service::{NoStart, Service, Settings, StartError};
-use workshop_postgres::Certificate;
 use workshop_postgres::datasets::RunDatabase;
 
 /// Switches the port's feature on.
-const BUILT_WITH_TLS: &str = include_str!("tls.patch");
+const BUILT_WITH_TLS: &str = include_str!("tls/tls.patch");
 
 #[tokio::test]
 async fn the_port_built_with_tls_trusts_the_certificate_that_it_is_told_to_trust() {
@@ -67,8 +70,7 @@ async fn trusts_what_it_is_told_to_trust(workspace: &Workspace, launch: &Launch)
     let checkout = Checkout::new();
     let server = checkout.server().await;
     let folder = checkout.workspace.root();
-    let its_own = server
-        .speak_tls(&folder.join("its-own"))
+    let its_own = speak_tls(&server, &folder.join("its-own"))
         .await
         .unwrap()
         .file;

@@ -188,7 +188,8 @@ pub fn is_its_own_fault(workspace: &Workspace, krate: &Crate, said: &str) -> boo
 
 /// Whether something that cargo has said names this folder, be it by its path in another workspace.
 fn names(said: &str, folder: &Path, workspace: &Workspace) -> bool {
-    let folder = format!("/{}", files::shown(workspace, folder));
+    let folder = folder.strip_prefix(workspace.root()).unwrap_or(folder);
+    let folder = format!("/{}", folder.display());
     let mut after = said.split(&folder).skip(1);
     after.any(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || next == '-'))
 }

@@ -185,6 +185,7 @@ async fn run(
     };
     let mut told = CompilerOutput {
         folder,
+        workspace: Some(workspace.clone()),
         ..CompilerOutput::default()
     };
     while let Some(line) = lines

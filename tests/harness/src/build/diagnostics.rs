@@ -1,11 +1,14 @@
 //! What the compiler says, in lines of JSON: its words are passed on, its errors and what was made are kept.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::Value;
 
 use super::launch::{BuildError, CompilerError};
+use workshop_base::files;
 use workshop_base::outcome::Trouble;
+use workshop_base::workspace::Workspace;
 
 /// What came out of a build.
 #[derive(Debug, Default)]
@@ -14,6 +17,8 @@ pub(super) struct CompilerOutput {
     pub(super) errors: Vec<CompilerError>,
     /// What the paths of the sources begin at.
     pub(super) folder: PathBuf,
+    /// The checkout that the reader is in.
+    pub(super) workspace: Option<Workspace>,
     /// Whether its words are only kept.
     pub(super) is_quiet: bool,
 }
@@ -49,7 +54,7 @@ impl CompilerOutput {
     fn take_message(&mut self, message: &Value) {
         let rendered = message["rendered"].as_str();
         if let Some(rendered) = rendered.filter(|_| !self.is_quiet) {
-            eprint!("{rendered}");
+            eprint!("{}", self.as_reader_sees(rendered, message));
         }
         let (level, said) = (text(&message["level"]), text(&message["message"]));
         // At the end it says how many there were.
@@ -59,6 +64,25 @@ impl CompilerOutput {
                 self.errors.push(error);
             }
         }
+    }
+
+    /// The compiler's words, with the places of the checkout as the reader's editor opens them.
+    fn as_reader_sees(&self, rendered: &str, message: &Value) -> String {
+        let mut words = rendered.to_owned();
+        let Some(workspace) = &self.workspace else {
+            return words;
+        };
+        let children = items(&message["children"]).flat_map(|child| items(&child["spans"]));
+        let spans = items(&message["spans"]).chain(children);
+        let files: BTreeSet<&str> = spans.map(|span| text(&span["file_name"])).collect();
+        for file in files {
+            let shown = files::shown(workspace, &self.folder.join(file));
+            // Before a path is a space, or the end of the code of a color.
+            for before in [" ", "\u{1b}[0m"] {
+                words = words.replace(&format!("{before}{file}:"), &format!("{before}{shown}:"));
+            }
+        }
+        words
     }
 
     /// True where cargo has failed before it compiled anything.

@@ -23,13 +23,11 @@ pub enum Profile {
 pub struct Launch {
     /// The program to run.
     pub program: PathBuf,
-    /// Its arguments.
     pub args: Vec<OsString>,
     /// Environment variables besides the service's settings.
     pub env: Vec<(String, String)>,
     /// The folder to run it in.
     pub directory: PathBuf,
-    /// The target's name.
     pub label: String,
     /// The package that it is compiled as.
     pub member: String,
@@ -97,7 +95,6 @@ pub enum BuildError {
     /// The crate does not compile; the compiler's own words are already on the terminal.
     #[error("{label} does not compile")]
     DoesNotCompile {
-        /// The target.
         label: String,
         /// The compiler's errors, each once, in the order they came.
         errors: Vec<CompilerError>,

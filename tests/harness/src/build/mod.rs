@@ -3,11 +3,9 @@
 pub mod aside;
 mod cargo;
 pub mod copies;
-pub mod cross;
 mod diagnostics;
 mod freshness;
 pub mod glue;
-pub mod image;
 pub mod jdk;
 mod kept;
 pub mod launch;
@@ -30,7 +28,7 @@ use workshop_base::outcome::Trouble;
 use workshop_base::target::Target;
 use workshop_base::workspace::Workspace;
 
-pub use cargo::{cargo, tests};
+pub use cargo::{cargo, service, tests};
 pub use diagnostics::errors_of_rustc;
 pub use launch::*;
 

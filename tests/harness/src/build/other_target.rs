@@ -17,7 +17,6 @@ use workshop_base::workspace::Workspace;
 use super::cargo;
 use super::launch::{BuildError, Crate, Profile};
 
-/// The distribution's compiler.
 const DISTRIBUTION_RUSTC: &str = "/usr/bin/rustc";
 const DISTRIBUTION_CARGO: &str = "/usr/bin/cargo";
 

@@ -16,7 +16,6 @@ struct Known {
     asks: &'static [&'static str],
     /// Where packages put it; not every user has these folders on the PATH.
     folders: &'static [&'static str],
-    /// What brings it.
     fix: fn(&System) -> Fix,
 }
 
@@ -70,7 +69,6 @@ const KNOWN: [Known; 11] = [
 /// A program that will do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Runtime {
-    /// Where it is.
     pub path: PathBuf,
     /// Its version, as it says it.
     pub version: String,

@@ -40,7 +40,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         faults.stage.lock().await.service.begin_log();
         let result = (test.judge)(&faults).await;
         let stage = faults.stage.lock().await;
-        statuses.push(status_of(result, || stage.log_tail())?);
+        statuses.push(status_of(test, result, || stage.log_tail())?);
     }
     Ok(faults.stage.into_inner().leaves_with(statuses))
 }

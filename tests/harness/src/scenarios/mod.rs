@@ -41,6 +41,7 @@ use crate::report::TestStatus;
 use crate::service::Stopped;
 use anyhow::Context as _;
 use futures_util::future::LocalBoxFuture;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinHandle;
 use workshop_base::workspace::Workspace;
 use workshop_postgres::Server;
@@ -107,11 +108,8 @@ pub enum When {
 /// Where services are judged.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
-    /// The checkout.
     pub workspace: &'a Workspace,
-    /// The database server.
     pub server: &'a Server,
-    /// The service's program.
     pub launch: &'a Launch,
 }
 
@@ -159,12 +157,27 @@ async fn judge_all(
 ) -> anyhow::Result<Vec<TestStatus>> {
     let mut statuses = Vec::new();
     for test in tests {
-        statuses.push(status_of((test.judge)(seen).await, || log.to_owned())?);
+        let result = (test.judge)(seen).await;
+        statuses.push(status_of(test, result, || log.to_owned())?);
     }
     Ok(statuses)
 }
 
-fn status_of(result: TestResult, log: impl FnOnce() -> String) -> anyhow::Result<TestStatus> {
+/// The status of a test, which those hear who wait for it; the other tests of its scenario may take long.
+fn status_of(
+    test: &ContractTest,
+    result: TestResult,
+    log: impl FnOnce() -> String,
+) -> anyhow::Result<TestStatus> {
+    let status = status_in_silence(result, log)?;
+    tell(test, &status);
+    Ok(status)
+}
+
+fn status_in_silence(
+    result: TestResult,
+    log: impl FnOnce() -> String,
+) -> anyhow::Result<TestStatus> {
     match result {
         Ok(()) => Ok(TestStatus::Passed),
         Err(TestError::Failed(failure)) => {
@@ -173,4 +186,22 @@ fn status_of(result: TestResult, log: impl FnOnce() -> String) -> anyhow::Result
         }
         Err(TestError::CouldNotJudge(error)) => Err(error),
     }
+}
+
+/// How far the tests of a scenario are.
+pub(crate) enum Event {
+    /// These begin, by their names.
+    Begun(Vec<&'static str>),
+    /// This one has ended.
+    Ended(&'static str, TestStatus),
+}
+
+tokio::task_local! {
+    /// Who hears how far a scenario is while it is played.
+    pub(crate) static HEARD: UnboundedSender<Event>;
+}
+
+fn tell(test: &ContractTest, status: &TestStatus) {
+    // Without a listener, or once it is gone, there is nothing to tell.
+    let _ = HEARD.try_with(|heard| heard.send(Event::Ended(test.name, status.clone())));
 }

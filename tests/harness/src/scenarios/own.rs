@@ -44,7 +44,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
             own.process.begin_log();
         }
         let result = (test.judge)(&bench).await;
-        statuses.push(status_of(result, || bench.log_tail())?);
+        statuses.push(status_of(test, result, || bench.log_tail())?);
     }
     Ok(Played {
         statuses,
@@ -71,7 +71,6 @@ pub struct Workbench {
 pub struct OwnService {
     /// Sends requests without a key: `/qrcode` needs none.
     pub client: Client,
-    /// What runs.
     pub process: Service,
 }
 

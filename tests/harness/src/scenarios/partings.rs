@@ -74,7 +74,6 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     stage.judged(&seen, tests).await
 }
 
-/// What was observed.
 #[derive(Debug)]
 pub struct Partings {
     /// The memory of the service, in kB, after two rounds of many peers and after the last one; `None` where the system does
@@ -93,7 +92,6 @@ pub struct Partings {
 pub struct Stop {
     /// With which code each socket was closed, `None` where it just ended.
     pub codes: Vec<Result<Option<u16>, Failure>>,
-    /// How it ended.
     pub end: End,
 }
 

@@ -64,7 +64,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         bad_days.stage.lock().await.service.begin_log();
         let result = (test.judge)(&bad_days).await;
         let mut stage = bad_days.stage.lock().await;
-        statuses.push(status_of(result, || stage.log_tail())?);
+        statuses.push(status_of(test, result, || stage.log_tail())?);
         // The next test begins with everything in its place, whatever this one has seen.
         stage.proxy.resume();
         stage.proxy.restore().await;
@@ -84,7 +84,6 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
 pub struct BadDays {
     /// Sends requests to the service, which stays at its address.
     pub client: Client,
-    /// Where that is.
     pub address: SocketAddr,
     /// How many connections the service may have.
     pub pool_size: usize,

@@ -45,7 +45,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         let result = (test.judge)(&release).await;
         let service = release.service.into_inner();
         let log = || service.map_or_else(String::new, |service| service.log_tail(LOG_LINES));
-        statuses.push(status_of(result, log)?);
+        statuses.push(status_of(test, result, log)?);
         release.schema.into_inner().close().await?;
     }
     Ok(Played {

@@ -44,7 +44,6 @@ async fn stop_the_database(stage: &Context) -> sqlx::Result<()> {
 pub struct Footprint {
     /// Open files and sockets, without the connections to the database: a pool opens these as it needs them.
     pub files: usize,
-    /// Threads.
     pub threads: usize,
 }
 

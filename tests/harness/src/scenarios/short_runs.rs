@@ -89,7 +89,6 @@ pub struct ShortRuns {
     pub nobody_there: ShortRun,
 }
 
-/// One run.
 #[derive(Debug)]
 pub struct ShortRun {
     /// The exit code; none when the program did not end by itself.

@@ -70,7 +70,6 @@ pub struct Busy {
     pub in_flight: Vec<Result<Answer, Failure>>,
     /// Whether a connection was refused while they were in flight.
     pub refuses: bool,
-    /// How it ended.
     pub end: End,
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use workshop_base::outcome::Trouble;
 use workshop_postgres::datasets::{DataSet, RunDatabase};
 
-use super::{LOG_LINES, Place, Played, judge_all, outage, status_of};
+use super::{LOG_LINES, Place, Played, judge_all, outage, status_in_silence, tell};
 use crate::report::TestStatus;
 use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
@@ -147,13 +147,14 @@ impl Context {
                 self.service.begin_log();
                 (test.judge)(&self).await
             };
-            let status = status_of(result, || self.log_tail()).map_err(database_trouble)?;
+            let status = status_in_silence(result, || self.log_tail()).map_err(database_trouble)?;
             // A database that died in the middle would turn every test red: that is no verdict on the service.
             if matches!(status, TestStatus::Failed { .. })
                 && let Err(error) = self.database.lock().await.ping().await
             {
                 return Err(database_trouble(error.into()));
             }
+            tell(test, &status);
             statuses.push(status);
         }
         Ok(self.leaves_with(statuses))

@@ -21,7 +21,6 @@ pub const LIMIT: u16 = 6;
 const WAIT: Duration = Duration::from_millis(250);
 /// `UPSTREAM_TIMEOUT_MS`: tests wait for it, and it is long enough for calls to gather.
 pub const TIMEOUT: Duration = Duration::from_millis(1500);
-/// `PRICE_DEADLINE_MS`.
 const DEADLINE: Duration = Duration::from_secs(2);
 
 pub static SCENARIO: Scenario = Scenario::new("supplied", When::Waiting, 6, |place, tests| {

@@ -11,7 +11,6 @@ use workshop_requests::failure::TestError;
 
 /// What runs in front of a service, and beside it.
 pub struct Front {
-    /// What clients know.
     pub nginx: Nginx,
     /// The service that has all other routes.
     pub kotlin: Service,

@@ -190,7 +190,6 @@ impl Service {
         self.before_it = before_it;
     }
 
-    /// The target's name.
     pub fn label(&self) -> &str {
         &self.label
     }

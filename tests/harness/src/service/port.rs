@@ -63,7 +63,6 @@ impl Port {
         })
     }
 
-    /// Where it is.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -80,7 +79,6 @@ impl Port {
         };
     }
 
-    /// Accepts connections again.
     pub async fn reopen(&self) {
         let mut gate = self.gate.lock().await;
         if let PortState::Closed(placeholder) = &mut *gate {

@@ -70,7 +70,6 @@ impl DatabaseProxy {
         self.port.close().await;
     }
 
-    /// Accepts connections again.
     pub async fn restore(&self) {
         self.port.reopen().await;
     }

@@ -6,9 +6,7 @@ use std::time::Duration;
 /// What a service reads from its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// `DATABASE_URL`.
     pub database_url: String,
-    /// `DATABASE_POOL_SIZE`.
     pub pool_size: u16,
     /// `DATABASE_TIMEOUT_MS`: the longest that a request waits for a connection.
     pub timeout: Duration,
@@ -18,9 +16,7 @@ pub struct Settings {
     pub export_timeout: Duration,
     /// `EXPORT_DEADLINE_MS`: the longest that an export may take as a whole.
     pub export_deadline: Duration,
-    /// `API_KEYS`.
     pub api_keys: Vec<String>,
-    /// `LOG_LEVEL`.
     pub log_level: String,
     /// The service of prices; none for a service that has no `/price`.
     pub prices: Option<PriceSettings>,
@@ -38,7 +34,6 @@ const CONTACTS_USERS: &str = "ada:secret,grace:secret2,zoe:Schl\u{fc}ssel";
 /// What a service is told about the service of prices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PriceSettings {
-    /// `UPSTREAM_URL`.
     pub url: String,
     /// `UPSTREAM_LIMIT`: the most calls that are under way at a time.
     pub limit: u16,

@@ -49,7 +49,6 @@ impl StandIn {
         })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.port.address()
     }

@@ -11,7 +11,6 @@ use workshop_base::outcome::{Trouble, last_lines};
 #[derive(Debug, thiserror::Error)]
 #[error("{label} {why}")]
 pub struct StartError {
-    /// The target.
     pub label: String,
     /// What it did instead.
     pub why: NoStart,
@@ -36,7 +35,6 @@ pub enum NoStart {
     /// Something answers, but it is not HTTP.
     #[error("answers on port {port}, but not with HTTP: it sent {sent:?}")]
     NotHttp {
-        /// The port.
         port: u16,
         /// The first bytes that came.
         sent: String,

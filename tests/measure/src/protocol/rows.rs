@@ -121,6 +121,7 @@ fn before(number: u8, catalogue: &Catalogue) -> anyhow::Result<u8> {
         Trouble::new(format!(
             "exercise-{number} has no exercise before it to compare with"
         ))
+        .next(format!("just measure exercise-{}", number + 1))
         .into()
     })
 }

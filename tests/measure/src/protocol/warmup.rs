@@ -7,6 +7,8 @@
 //! pgjdbc's switch to server-side prepared statements (the fifth use on each connection) and the JVM's first compilations; a
 //! ceiling keeps the measurement within its time.
 
+use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::tools::oha::{Load, Oha, Order, Run};
@@ -186,7 +188,31 @@ pub async fn until_steady(
 
 /// CPU time that the compilers of JVMs took among these; zero where none is one.
 fn compilers_cpu(pids: &[u32]) -> Option<Duration> {
-    pids.iter().map(|pid| process::compilers_cpu(*pid)).sum()
+    pids.iter().map(|pid| compilers_of(*pid)).sum()
+}
+
+/// CPU time of the compilers of a JVM, which HotSpot runs in threads of their own; zero for every other process.
+fn compilers_of(pid: u32) -> Option<Duration> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let nanoseconds: u64 = threads
+        .filter_map(|thread| {
+            let thread = thread.ok()?.path();
+            let name = fs::read_to_string(thread.join("comm")).ok()?;
+            is_compiler(&name).then(|| run_time_ns(&thread))?
+        })
+        .sum();
+    Some(Duration::from_nanos(nanoseconds))
+}
+
+/// The kernel cuts the name of a thread at 15 characters.
+fn is_compiler(name: &str) -> bool {
+    name.starts_with("C1 CompilerThre") || name.starts_with("C2 CompilerThre")
+}
+
+/// What a thread has run, in nanoseconds.
+fn run_time_ns(thread: &Path) -> Option<u64> {
+    let schedstat = fs::read_to_string(thread.join("schedstat")).ok()?;
+    schedstat.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

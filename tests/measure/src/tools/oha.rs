@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 use serde::Deserialize;
 
 use crate::tools;
@@ -335,14 +337,14 @@ impl Oha {
         command
             .args(order.arguments())
             .env_remove("TOKIO_WORKER_THREADS");
-        let (cpu_before, began) = (process::children_cpu(), Instant::now());
+        let (cpu_before, began) = (children_cpu(), Instant::now());
         let typed = order.typed();
         let printed = tools::printed(command, &typed);
         let Ok(printed) = tokio::time::timeout(order.duration + GRACE, printed).await else {
             return Ok((Run::hung(order), Vec::new()));
         };
         let printed = printed?;
-        let cpu = process::children_cpu().saturating_sub(cpu_before);
+        let cpu = children_cpu().saturating_sub(cpu_before);
         let all_cores = began.elapsed().as_secs_f64() * process::cores() as f64;
         let (mut run, requests) = match order.recorded() {
             None => (Run::parse(&printed)?, Vec::new()),
@@ -393,6 +395,15 @@ impl Run {
             ..Run::default()
         }
     }
+}
+
+/// CPU time, user and system, of all children that ended and were waited for.
+fn children_cpu() -> Duration {
+    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(Duration::ZERO, |usage| {
+        let microseconds =
+            usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+        Duration::from_micros(microseconds.unsigned_abs())
+    })
 }
 
 #[cfg(test)]

@@ -22,7 +22,6 @@ pub(super) struct SeedProgress {
 }
 
 impl SeedProgress {
-    /// Begins now.
     pub(super) fn of(set: DataSet) -> Self {
         let bar = (set != DataSet::Small && terminal::interactive()).then(|| {
             ProgressBar::new(u64::from(set.rows()))

@@ -43,11 +43,9 @@ static FILLING: Semaphore = Semaphore::const_new(2);
 /// What a run finds in its database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SeededRows {
-    /// No table.
     None,
     /// The rows of `small`.
     Small,
-    /// These and [`MANY_RECORDS`].
     Many,
 }
 
@@ -132,7 +130,6 @@ impl RunDatabase {
         &self.url
     }
 
-    /// The database's name.
     pub fn name(&self) -> &str {
         self.claim.name()
     }

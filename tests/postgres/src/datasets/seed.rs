@@ -22,7 +22,6 @@ const NO_SUCH_TABLE: &str = "42P01";
 /// A data set that is there. No command makes it again as long as this isn't dropped.
 #[derive(Debug)]
 pub struct Seeded {
-    /// Which.
     pub set: DataSet,
     /// True when it was made just now.
     pub fresh: bool,

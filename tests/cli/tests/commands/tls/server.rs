@@ -6,12 +6,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Context;
-use sqlx::PgConnection;
+use sqlx::{AssertSqlSafe, PgConnection, raw_sql};
 
-use crate::databases::execute;
-use crate::server::Server;
 use workshop_base::outcome::Trouble;
 use workshop_base::wait;
+use workshop_postgres::Server;
 
 /// How long the server may take to notice its new settings.
 const NOTICED: Duration = Duration::from_secs(10);
@@ -65,43 +64,41 @@ impl Certificate {
     }
 }
 
-impl Server {
-    /// Makes the server speak TLS from now on, with a certificate of its own, which is kept below this folder as well. That is
-    /// for servers of one's own: a client that sets no `sslmode` may get TLS then.
-    pub async fn speak_tls(&self, folder: &Path) -> anyhow::Result<Certificate> {
-        let certificate = Certificate::make(self.host(), folder)?;
-        let mut connection = self.connect_for_maintenance().await?;
-        // By the server itself: its files are another user's, or in a container.
-        for (setting, file) in [
-            ("ssl_cert_file", &certificate.file),
-            ("ssl_key_file", &certificate.key),
-        ] {
-            let text = std::fs::read_to_string(file)?;
-            let name = format!("workshop.{setting}");
-            execute(
-                &mut connection,
-                format!(
-                    "COPY (SELECT regexp_split_to_table('{}', '\\n')) TO PROGRAM 'umask 077; cat > {name}'",
-                    text.trim_end()
-                ),
-            )
-            .await
-            .context("the server does not take a certificate")?;
-            set(&mut connection, setting, &name).await?;
-        }
-        set(&mut connection, "ssl", "on").await?;
-        execute(&mut connection, "SELECT pg_reload_conf()".to_owned()).await?;
-        let on = async || {
-            let ssl: Result<String, _> = sqlx::query_scalar("SHOW ssl")
-                .fetch_one(&mut connection)
-                .await;
-            (ssl.ok()? == "on").then_some(())
-        };
-        wait::within(NOTICED, on)
-            .await
-            .context("the server does not speak TLS: its log says why")?;
-        Ok(certificate)
+/// Makes the server speak TLS from now on, with a certificate of its own, which is kept below this folder as well. That is
+/// for servers of one's own: a client that sets no `sslmode` may get TLS then.
+pub async fn speak_tls(server: &Server, folder: &Path) -> anyhow::Result<Certificate> {
+    let certificate = Certificate::make(server.host(), folder)?;
+    let mut connection = server.connect_for_maintenance().await?;
+    // By the server itself: its files are another user's, or in a container.
+    for (setting, file) in [
+        ("ssl_cert_file", &certificate.file),
+        ("ssl_key_file", &certificate.key),
+    ] {
+        let text = std::fs::read_to_string(file)?;
+        let name = format!("workshop.{setting}");
+        execute(
+            &mut connection,
+            format!(
+                "COPY (SELECT regexp_split_to_table('{}', '\\n')) TO PROGRAM 'umask 077; cat > {name}'",
+                text.trim_end()
+            ),
+        )
+        .await
+        .context("the server does not take a certificate")?;
+        set(&mut connection, setting, &name).await?;
     }
+    set(&mut connection, "ssl", "on").await?;
+    execute(&mut connection, "SELECT pg_reload_conf()".to_owned()).await?;
+    let on = async || {
+        let ssl: Result<String, _> = sqlx::query_scalar("SHOW ssl")
+            .fetch_one(&mut connection)
+            .await;
+        (ssl.ok()? == "on").then_some(())
+    };
+    wait::within(NOTICED, on)
+        .await
+        .context("the server does not speak TLS: its log says why")?;
+    Ok(certificate)
 }
 
 async fn set(connection: &mut PgConnection, setting: &str, value: &str) -> anyhow::Result<()> {
@@ -112,4 +109,11 @@ async fn set(connection: &mut PgConnection, setting: &str, value: &str) -> anyho
     .await
     .with_context(|| format!("the server has no setting {setting}"))?;
     Ok(())
+}
+
+async fn execute(connection: &mut PgConnection, sql: String) -> sqlx::Result<()> {
+    raw_sql(AssertSqlSafe(sql))
+        .execute(connection)
+        .await
+        .map(drop)
 }

@@ -1,4 +1,4 @@
-//! The image of a service, from local files: built, run, looked at and removed.
+//! `just image TARGET`: the image of a service, from local files: built, run, looked at and removed.
 //!
 //! A service's `Dockerfile` has two stages. The first runs `image.sh`, which puts all files of the image into a folder; the
 //! last copies them onto nothing. Here `image.sh` runs on this machine, and only the last stage is built: no image has to be
@@ -11,19 +11,19 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use crate::jdk;
 use workshop_base::exercise::Catalogue;
-use workshop_base::outcome::Trouble;
+use workshop_base::outcome::{Outcome, Trouble, last_lines};
 use workshop_base::probe::{self, ProbeAnswer};
 use workshop_base::program;
 use workshop_base::scratch;
 use workshop_base::target::Target;
 use workshop_base::wait;
 use workshop_base::workspace::Workspace;
-use workshop_requests::http::Client;
+use workshop_harness::http::Client;
+use workshop_harness::jdk;
 
 /// The images are called this and the target.
-pub const NAME: &str = "kotlin-to-rust-workshop";
+const NAME: &str = "kotlin-to-rust-workshop";
 /// How the last stage names what the first has made, and what replaces it here.
 const FROM_THE_FIRST_STAGE: (&str, &str) = ("--from=build /image", "image");
 /// The port inside the container, and its place outside: any free one of this machine.
@@ -34,33 +34,74 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// How long the engine may take to call a service healthy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+pub async fn run(workspace: &Workspace, target: Target, keep: bool) -> anyhow::Result<Outcome> {
+    let image = Image::build(workspace, target).await?;
+    println!(
+        "built {}: {} unpacked, {} packed",
+        image.name,
+        megabytes(image.unpacked),
+        megabytes(image.packed)
+    );
+    let tried = image.try_out().await;
+    if keep {
+        println!("it is kept: docker image rm {} removes it", image.name);
+    } else {
+        image.remove().await?;
+    }
+    judge(target, &tried?)
+}
+
+fn judge(target: Target, trial: &ImageTrial) -> anyhow::Result<Outcome> {
+    let status = trial
+        .status
+        .map_or("no answer".to_owned(), |status| format!("status {status}"));
+    println!(
+        "ran as user {}: {}, and {status} to GET /health from outside",
+        trial.user, trial.health
+    );
+    if trial.user != 0 && trial.health == "healthy" && trial.status == Some(200) {
+        return Ok(Outcome::Passed);
+    }
+    let log = last_lines(&trial.log);
+    Trouble::new(format!(
+        "the image of {target} does not work as a service{log}"
+    ))
+    .expected("a user other than 0, a health check that passes, and status 200")
+    .next(format!("read the lines above, and {target}'s Dockerfile"))
+    .failed()
+    .err()
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
 /// An image of a service.
 #[derive(Debug)]
-pub struct Image {
-    /// Its name.
-    pub name: String,
+struct Image {
+    name: String,
     /// The size of its files.
-    pub unpacked: u64,
+    unpacked: u64,
     /// The size of its files as they are sent to another machine, compressed.
-    pub packed: u64,
+    packed: u64,
 }
 
 /// What a container of an image did.
 #[derive(Debug)]
-pub struct ImageTrial {
+struct ImageTrial {
     /// The number of the user that the service runs as.
-    pub user: u32,
+    user: u32,
     /// What the engine says of its health, from its own health check.
-    pub health: String,
+    health: String,
     /// The status of `GET /health`, asked from outside the container; none when nothing answered.
-    pub status: Option<u16>,
+    status: Option<u16>,
     /// What the service has written.
-    pub log: String,
+    log: String,
 }
 
 impl Image {
     /// Builds the image of a target.
-    pub async fn build(workspace: &Workspace, target: Target) -> anyhow::Result<Image> {
+    async fn build(workspace: &Workspace, target: Target) -> anyhow::Result<Image> {
         let source = source(workspace, target)?;
         let dockerfile = source.join("Dockerfile");
         let text = fs::read_to_string(&dockerfile).map_err(|_| {
@@ -91,12 +132,12 @@ impl Image {
 
         fs::write(folder.join("Dockerfile"), last_stage)?;
         let name = format!("{NAME}-{target}");
-        run("docker", &["build", "--quiet", "--tag", &name, "."], folder).await?;
+        said("docker", &["build", "--quiet", "--tag", &name, "."], folder).await?;
         let size = ["image", "inspect", "--format", "{{.Size}}", &name];
         let unpacked = docker(&size).await?.parse()?;
         // An image may be larger than the memory of a small computer.
-        run("docker", &["save", "--output", "image.tar", &name], folder).await?;
-        run("gzip", &["image.tar"], folder).await?;
+        said("docker", &["save", "--output", "image.tar", &name], folder).await?;
+        said("gzip", &["image.tar"], folder).await?;
         let packed = fs::metadata(folder.join("image.tar.gz"))?.len();
         Ok(Image {
             name,
@@ -106,7 +147,7 @@ impl Image {
     }
 
     /// Runs a container of it, without a database, until the engine has judged its health; the container is removed.
-    pub async fn try_out(&self) -> anyhow::Result<ImageTrial> {
+    async fn try_out(&self) -> anyhow::Result<ImageTrial> {
         let container = Container::start(&self.name).await?;
         let address = docker(&["port", &container.id, PORT_INSIDE]).await?;
         let client = Client::new(&format!("http://{}", first_line(&address)), None)?;
@@ -124,8 +165,7 @@ impl Image {
         })
     }
 
-    /// Removes it.
-    pub async fn remove(self) -> anyhow::Result<()> {
+    async fn remove(self) -> anyhow::Result<()> {
         docker(&["image", "rm", &self.name]).await.map(drop)
     }
 }
@@ -178,6 +218,7 @@ fn source(workspace: &Workspace, target: Target) -> anyhow::Result<PathBuf> {
         return match target {
             Target::Peer(name) => Trouble::new(format!("{name} has no image"))
                 .expected("exercise-8, solution-8 or kotlin")
+                .next("just image exercise-8")
                 .err(),
             _ => Ok(workspace.kotlin_service()),
         };
@@ -199,11 +240,11 @@ fn last_stage(dockerfile: &str) -> Option<String> {
 
 /// What the docker command prints.
 async fn docker(args: &[&str]) -> anyhow::Result<String> {
-    run("docker", args, Path::new("/")).await
+    said("docker", args, Path::new("/")).await
 }
 
 /// What a program prints that runs in this folder.
-async fn run(program: &str, args: &[&str], folder: &Path) -> anyhow::Result<String> {
+async fn said(program: &str, args: &[&str], folder: &Path) -> anyhow::Result<String> {
     let why = match probe::ask(program, args, folder, LIMIT).await {
         ProbeAnswer::Said(text) => return Ok(text),
         ProbeAnswer::Refused(why) => why,

@@ -59,7 +59,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
             database,
         };
         let result = (test.judge)(&releases).await;
-        status_of(result, || releases.log_tail())
+        status_of(test, result, || releases.log_tail())
     });
     let statuses = stream::iter(judging).buffered(SIDE_BY_SIDE);
     Ok(Played {

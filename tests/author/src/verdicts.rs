@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use sha1::{Digest, Sha1};
 use workshop::digest::{in_digits, take, take_tree};
+use workshop_base::cases;
 use workshop_base::files::{self, Tree};
 use workshop_base::probe;
 use workshop_base::workspace::Workspace;
@@ -119,6 +120,7 @@ pub fn reference_files(folder: &Path) -> anyhow::Result<Tree> {
     tree.retain(|path, _| {
         !path.starts_with("mistakes")
             && !path.starts_with("ways")
+            && !path.starts_with(cases::FOLDER)
             && !path.ends_with("starter.patch")
     });
     Ok(tree)

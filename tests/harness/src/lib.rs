@@ -20,7 +20,7 @@ pub mod service;
 
 pub use build::{copies, glue, image as container, jdk, wasm};
 pub use scenarios::{
-    contacts_faults, first_start, outage, own as workbench, partings, peers, releases,
+    cases, contacts_faults, first_start, hang, outage, own as workbench, partings, peers, releases,
     reports_faults, reports_releases, reports_strangers, restart, schema_change, short_runs,
     shutdown, silence, silences, supplied,
 };

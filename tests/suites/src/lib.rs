@@ -82,6 +82,7 @@ suites! {
     "ten-million-rows" => ten_million_rows,
     "ship-it" => ship_it,
     "strangers" => strangers,
+    "hang" => hang,
     "a-pool-that-comes-back" => a_pool_that_comes_back,
     "waiting-for-others" => waiting_for_others,
     "two-thousand-peers" => two_thousand_peers,

@@ -160,7 +160,10 @@ pub fn outcome_of(target: Target, judged: anyhow::Result<Report>) -> anyhow::Res
 }
 
 /// What is remembered and what is said of code that does not get as far as the tests. Other errors are handed back.
-fn faulty(target: CheckTarget, error: anyhow::Error) -> anyhow::Result<(LastCheck, Trouble)> {
+pub(super) fn faulty(
+    target: CheckTarget,
+    error: anyhow::Error,
+) -> anyhow::Result<(LastCheck, Trouble)> {
     let start = error.downcast_ref::<StartError>();
     if let Some(exited) = start.filter(|start| matches!(start.why, NoStart::Exited(_))) {
         let fault = Fault::new(DOES_NOT_START, &exited.log);
@@ -195,7 +198,7 @@ fn faulty(target: CheckTarget, error: anyhow::Error) -> anyhow::Result<(LastChec
     Ok((check, trouble.next(next)))
 }
 
-fn last_check(report: &Report) -> LastCheck {
+pub(super) fn last_check(report: &Report) -> LastCheck {
     let fault = |judged: &Judged| match &judged.status {
         TestStatus::Passed | TestStatus::NotJudged(_) => None,
         TestStatus::Failed { failure, log } => {
@@ -231,9 +234,9 @@ fn tell_katas(
 }
 
 /// What a hunt comes to: the answer once it is green, the clock and the ways on before that.
-fn after_hunting(hunt: &Hunt, report: &Report) -> String {
+pub(super) fn after_hunting(hunt: &Hunt, report: &Report) -> String {
     if report.outcome() == Outcome::Passed {
-        let next = format!("just hunt exercise-{} plants another", hunt.exercise);
+        let next = hunt.another();
         let next = paint(Style::Strong, next);
         return format!("You got it. {}\nnext: {next}", hunt.answer);
     }

@@ -1,5 +1,6 @@
 //! The commands of learners, one module each, and the table that leads to them.
 
+mod case;
 mod catch_up;
 pub mod check;
 mod clean;
@@ -25,7 +26,7 @@ use clap::CommandFactory;
 use crate::cli::{Cli, LearnCommand};
 use crate::doctor;
 use crate::signals::{Interruption, until_interrupted};
-use crate::subject::CheckTarget;
+use crate::subject::{CheckTarget, HuntTarget};
 
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files;
@@ -69,15 +70,18 @@ async fn done(workspace: &Workspace, command: LearnCommand) -> anyhow::Result<Ou
             only,
         } => match only {
             Some(test) => check::run_one(workspace, target, &test).await,
-            None => check::run(workspace, target, timings).await,
+            None => case::check(workspace, target, timings).await,
         },
-        LearnCommand::Run(args) => run::run(workspace, &args).await,
+        LearnCommand::Run(args) => case::run(workspace, &args).await,
         LearnCommand::Prepare { target } => prepare::run(workspace, target).await,
         LearnCommand::Upstream(args) => upstream::run(&args).await,
         LearnCommand::Watch { target } => watch::run(workspace, target).await,
-        LearnCommand::Hint { target, level } => {
-            hint::run(workspace, &exercise(workspace, target)?, level)
-        }
+        LearnCommand::Hint { target, level } => match target {
+            CheckTarget::Target(target) => {
+                hint::run(workspace, &exercise(workspace, target)?, level)
+            }
+            CheckTarget::Hunt => case::hint(workspace, level),
+        },
         LearnCommand::Solution { target, ways, .. } if ways => {
             solution::tell_ways(workspace, &exercise(workspace, target)?)
         }
@@ -101,9 +105,12 @@ async fn done(workspace: &Workspace, command: LearnCommand) -> anyhow::Result<Ou
             CheckTarget::Hunt => hunt::give_up(workspace),
         },
         LearnCommand::CatchUp { target } => catch_up::run(workspace, &exercise(workspace, target)?),
-        LearnCommand::Hunt { target, minutes } => {
-            hunt::run(workspace, &exercise(workspace, target)?, minutes).await
-        }
+        LearnCommand::Hunt { target, minutes } => match target {
+            HuntTarget::Mistake(target) => {
+                hunt::run(workspace, &exercise(workspace, target)?, minutes).await
+            }
+            HuntTarget::Case(name) => hunt::run_case(workspace, &name, minutes).await,
+        },
         LearnCommand::Progress { to, name, leave } => {
             let to = to.map(|folder| files::as_called(&folder));
             progress::run(workspace, to.zip(name).as_ref(), leave)

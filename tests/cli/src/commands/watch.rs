@@ -8,7 +8,7 @@ use anyhow::Context;
 use notify::{PollWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::commands::{check, exercise};
+use crate::commands::{case, exercise};
 use crate::hunt::{self, Hunt};
 use crate::signals::interrupted;
 use crate::subject::CheckTarget;
@@ -36,7 +36,7 @@ pub async fn run(workspace: &Workspace, target: CheckTarget) -> anyhow::Result<O
         let checked = watched.files(workspace)?;
         tokio::select! {
             // A red or broken check is no reason to stop watching; its exit code belongs to `check`.
-            result = check::run(workspace, target, false) => {
+            result = case::check(workspace, target, false) => {
                 let is_green = matches!(result, Ok(Outcome::Passed));
                 let _ = outcome::exit_code(result);
                 if is_green && target == CheckTarget::Hunt {

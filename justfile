@@ -91,7 +91,7 @@ reset target: tool
 catch-up target: tool
     {{ workshop }} catch-up "$@"
 
-# A bug hunt: the reference with one mistake in it, for you to find (--minutes 10: count the time); just hunt hang: a service to debug
+# A bug hunt: the reference with one mistake in it, for you to find (--minutes 10: count the time); hang, leak or wrong: a service to debug
 [group('exercises')]
 hunt target *options: tool
     {{ workshop }} hunt "$@"

@@ -17,7 +17,7 @@ use workshop::katas::Katas;
 use workshop::references::Reference;
 use workshop::ways::OtherWay;
 use workshop::{hints, judge};
-use workshop_base::cases::{self, Case};
+use workshop_base::cases::{self, DebugCase};
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files::Tree;
 use workshop_base::mistakes::Mistake;
@@ -315,7 +315,7 @@ impl<'a> Gate<'a> {
     }
 
     /// Whether a debugging case is red with its fault and green with its fix, and whether its form tells right from wrong.
-    pub fn case(&'a self, exercise: &'a Exercise, case: Case) -> Judgment<'a> {
+    pub fn case(&'a self, exercise: &'a Exercise, case: DebugCase) -> Judgment<'a> {
         Judgment::new(WHOLE, async move {
             let name = &case.name;
             let folder = exercise.solution(self.workspace).join(cases::FOLDER);
@@ -337,7 +337,7 @@ impl<'a> Gate<'a> {
     async fn faults_of_the_faulty(
         &self,
         exercise: &Exercise,
-        case: &Case,
+        case: &DebugCase,
     ) -> anyhow::Result<Vec<String>> {
         let reference = Reference::own(self.workspace, exercise);
         let patch = case.patch(self.workspace, false)?;
@@ -376,7 +376,7 @@ impl<'a> Gate<'a> {
     async fn faults_of_the_fixed(
         &self,
         exercise: &Exercise,
-        case: &Case,
+        case: &DebugCase,
     ) -> anyhow::Result<Vec<String>> {
         let reference = Reference::own(self.workspace, exercise);
         let patch = case.patch(self.workspace, true)?;

@@ -23,7 +23,7 @@ const FIX: &str = "fix.patch";
 /// One case, as its `case.toml` describes it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Case {
+pub struct DebugCase {
     /// Its name on the command line, and that of its suite.
     #[serde(skip)]
     pub name: String,
@@ -79,9 +79,9 @@ pub struct Suspect {
     pub why: String,
 }
 
-impl Case {
+impl DebugCase {
     /// All cases of an exercise's reference, by name.
-    pub fn all(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Vec<Case>> {
+    pub fn all(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Vec<DebugCase>> {
         let folder = exercise.solution(workspace).join(FOLDER);
         let mut cases = Vec::new();
         for (path, text) in files::read_tree(&folder)? {
@@ -96,7 +96,7 @@ impl Case {
                 Trouble::new(format!("{shown} is malformed: {error}"))
                     .next(format!("git diff -- {shown}"))
             });
-            cases.push(Case {
+            cases.push(DebugCase {
                 name: name.to_owned(),
                 exercise: exercise.number,
                 folder: folder.join(name),
@@ -107,10 +107,10 @@ impl Case {
     }
 
     /// The case of this name.
-    pub fn named(workspace: &Workspace, name: &str) -> anyhow::Result<Case> {
+    pub fn named(workspace: &Workspace, name: &str) -> anyhow::Result<DebugCase> {
         let mut known = Vec::new();
         for exercise in Catalogue::read(workspace)?.iter() {
-            known.extend(Case::all(workspace, exercise)?);
+            known.extend(DebugCase::all(workspace, exercise)?);
         }
         let names: Vec<String> = known.iter().map(|case| case.name.clone()).collect();
         let found = known.into_iter().find(|case| case.name == name);

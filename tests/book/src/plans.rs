@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Table;
 
-use workshop_base::cases::Case;
+use workshop_base::cases::DebugCase;
 use workshop_base::exercise::{Catalogue, Exercise, Minutes};
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
@@ -46,7 +46,7 @@ pub struct DayPlan {
     pub cases: Vec<String>,
     /// The same cases, read.
     #[serde(skip)]
-    known: Vec<Case>,
+    known: Vec<DebugCase>,
     /// True for people new to Rust, who take half as long again.
     #[serde(default)]
     pub new_to_rust: bool,
@@ -60,7 +60,7 @@ pub enum What<'a> {
     /// A bug hunt in the reference of this exercise.
     Hunt(&'a Exercise),
     /// A debugging case.
-    Case(&'a Case),
+    Case(&'a DebugCase),
     /// The last half hour.
     Closing,
 }
@@ -77,7 +77,7 @@ impl DayPlan {
                 .err();
         };
         for case in &plan.cases {
-            plan.known.push(Case::named(workspace, case)?);
+            plan.known.push(DebugCase::named(workspace, case)?);
         }
         Ok(plan)
     }
@@ -89,7 +89,7 @@ impl DayPlan {
         takes: &Takes,
     ) -> anyhow::Result<Vec<(What<'a>, Slots)>> {
         let mut blocks = Vec::new();
-        let of_before = |case: &&Case| !self.exercises.contains(&case.exercise);
+        let of_before = |case: &&DebugCase| !self.exercises.contains(&case.exercise);
         for case in self.known.iter().filter(of_before) {
             blocks.push((What::Case(case), self.case_slots(case)));
         }
@@ -122,7 +122,7 @@ impl DayPlan {
         Ok(blocks)
     }
 
-    fn case_slots(&self, case: &Case) -> Slots {
+    fn case_slots(&self, case: &DebugCase) -> Slots {
         let Minutes {
             reading, reviewing, ..
         } = case.minutes;

@@ -1,7 +1,7 @@
 //! `{{#sheet exercise-3}}`: the planted mistakes of an exercise that many people write, each with what an instructor asks them.
 
 use crate::html::{block, escape};
-use workshop_base::cases::Case;
+use workshop_base::cases::DebugCase;
 use workshop_base::exercise::Exercise;
 use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::Trouble;
@@ -23,7 +23,7 @@ pub fn render(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Stri
             rows += &format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
         }
     }
-    for case in Case::all(workspace, exercise)? {
+    for case in DebugCase::all(workspace, exercise)? {
         let (title, statement) = (with_code(&case.title), escape(case.statement.trim()));
         let written = format!("Debug: {title}<br><code>{statement}</code>");
         let cells = [written, with_code(case.answer.trim()), with_code(&case.ask)];

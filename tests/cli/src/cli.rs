@@ -107,7 +107,7 @@ pub enum LearnCommand {
     },
     /// A bug hunt: the reference with one mistake planted in it, for you to find; or a service to debug
     Hunt {
-        /// exercise-N for a mistake; hang for a service that you debug
+        /// exercise-N for a mistake; hang, leak or wrong for a service that you debug
         target: HuntTarget,
         /// Count the time: each check says how much of it is left, and just watch hunt shows a clock
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=480))]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::state::{CheckOutcome, Fault, LastCheck};
 
 use workshop_base::files::{self, Tree};
-use workshop_base::{cases::Case, exercise::Exercise, outcome::Trouble, workspace::Workspace};
+use workshop_base::{cases::DebugCase, exercise::Exercise, outcome::Trouble, workspace::Workspace};
 
 /// The file that hints are in.
 const NAME: &str = "hints.md";
@@ -113,7 +113,7 @@ pub fn of(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Vec<Hint
 }
 
 /// The hints of a debugging case: its own, and behind them those for code that doesn't compile.
-pub fn of_case(workspace: &Workspace, case: &Case) -> anyhow::Result<Vec<Hints>> {
+pub fn of_case(workspace: &Workspace, case: &DebugCase) -> anyhow::Result<Vec<Hints>> {
     let common = workspace.exercises().join(NAME);
     let mut files = vec![of_the_exercise(&case.hints())?];
     if common.exists() {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::attempts;
 use crate::digest::digest;
 use crate::state::Remembered;
-use workshop_base::cases::Case;
+use workshop_base::cases::DebugCase;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files::{self, Tree};
 use workshop_base::mistakes::Mistake;
@@ -160,7 +160,7 @@ pub async fn plant(
 /// Plants a debugging case, with an empty form for the diagnosis. Gives the same.
 pub async fn plant_case(
     workspace: &Workspace,
-    case: &Case,
+    case: &DebugCase,
     minutes: Option<u32>,
 ) -> anyhow::Result<(Hunt, Option<PathBuf>)> {
     let catalogue = Catalogue::read(workspace)?;

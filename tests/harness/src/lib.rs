@@ -20,9 +20,9 @@ pub mod service;
 
 pub use build::{copies, glue, image as container, jdk, wasm};
 pub use scenarios::{
-    cases, contacts_faults, first_start, hang, outage, own as workbench, partings, peers, releases,
-    reports_faults, reports_releases, reports_strangers, restart, schema_change, short_runs,
-    shutdown, silence, silences, supplied,
+    cases, contacts_faults, first_start, hang, leak, outage, own as workbench, partings, peers,
+    releases, reports_faults, reports_releases, reports_strangers, restart, schema_change,
+    short_runs, shutdown, silence, silences, supplied, wrong,
 };
 pub use service::{front, nginx, proxy, sockets, stand_in, upstream};
 pub use workshop_requests::{failure, http, qr, socket};

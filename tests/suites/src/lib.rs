@@ -83,6 +83,8 @@ suites! {
     "ship-it" => ship_it,
     "strangers" => strangers,
     "hang" => hang,
+    "leak" => leak,
+    "wrong" => wrong,
     "a-pool-that-comes-back" => a_pool_that_comes_back,
     "waiting-for-others" => waiting_for_others,
     "two-thousand-peers" => two_thousand_peers,

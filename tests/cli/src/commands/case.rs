@@ -12,7 +12,7 @@ use crate::hunt::{self, CaseState, Hunt};
 use crate::signals::interrupted;
 use crate::state::LastCheck;
 use crate::subject::CheckTarget;
-use workshop_base::cases::Case;
+use workshop_base::cases::DebugCase;
 use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::terminal::{Style, paint};
@@ -68,7 +68,7 @@ async fn check_case(
     hunt: Hunt,
     state: CaseState,
 ) -> anyhow::Result<Outcome> {
-    let case = Case::named(workspace, &state.name)?;
+    let case = DebugCase::named(workspace, &state.name)?;
     let label = format!("{}: {}", hunt::NAME, case.title);
     println!("{}", paint(Style::Strong, label));
     let mut remembered = Remembering { hunt, state };
@@ -123,7 +123,11 @@ impl Remembering {
 }
 
 /// Judges the form that is in the folder of the hunt.
-fn judge_form(workspace: &Workspace, case: &Case, evidence: &[String]) -> anyhow::Result<Report> {
+fn judge_form(
+    workspace: &Workspace,
+    case: &DebugCase,
+    evidence: &[String],
+) -> anyhow::Result<Report> {
     let folder = hunt::folder(workspace);
     let form = files::text(&folder.join(diagnosis::FILE)).map_err(|error| {
         Trouble::new(format!("there is no diagnosis: {error}"))
@@ -147,7 +151,7 @@ fn judge_form(workspace: &Workspace, case: &Case, evidence: &[String]) -> anyhow
     Ok(diagnosis::judge(&form, &truth))
 }
 
-async fn judge_service(workspace: &Workspace, case: &Case) -> anyhow::Result<Report> {
+async fn judge_service(workspace: &Workspace, case: &DebugCase) -> anyhow::Result<Report> {
     let launch = CheckTarget::Hunt.build(workspace, Profile::Check).await?;
     let server = Server::ensure(workspace).await?;
     let place = Place {
@@ -236,7 +240,7 @@ pub fn hint(workspace: &Workspace, level: Option<u8>) -> anyhow::Result<Outcome>
         println!("next: just check hunt");
         return Ok(Outcome::Passed);
     };
-    let case = Case::named(workspace, &state.name)?;
+    let case = DebugCase::named(workspace, &state.name)?;
     let hints = hints::of_case(workspace, &case)?;
     let Some(found) = hints::choose(&hints, &check) else {
         println!("Everything passed at the last check; there is nothing to hint at.");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::hunt::{self, Hunt};
-use workshop_base::cases::Case;
+use workshop_base::cases::DebugCase;
 use workshop_base::exercise::Exercise;
 use workshop_base::files;
 use workshop_base::outcome::Outcome;
@@ -39,7 +39,7 @@ pub async fn run_case(
     name: &str,
     minutes: Option<u32>,
 ) -> anyhow::Result<Outcome> {
-    let case = Case::named(workspace, name)?;
+    let case = DebugCase::named(workspace, name)?;
     let (hunt, kept) = hunt::plant_case(workspace, &case, minutes).await?;
     tell_kept(workspace, kept);
     let folder = files::shown(workspace, &hunt::folder(workspace));
@@ -65,7 +65,7 @@ pub async fn run_case(
 pub fn give_up(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let hunt = Hunt::on(workspace)?;
     let fix = match &hunt.case {
-        Some(state) => Some(Case::named(workspace, &state.name)?.fix()?),
+        Some(state) => Some(DebugCase::named(workspace, &state.name)?.fix()?),
         None => None,
     };
     let kept = hunt::clear(workspace)?;

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 
-use super::{Place, hang};
+use super::{Place, hang, leak, wrong};
 
 pub use super::reproduction::{QUIET, Reproduction};
 
@@ -14,6 +14,8 @@ pub async fn reproduce(
 ) -> anyhow::Result<Reproduction> {
     match case {
         "hang" => hang::reproduce(place, log_level).await,
+        "leak" => leak::reproduce(place, log_level).await,
+        "wrong" => wrong::reproduce(place, log_level).await,
         _ => bail!("the case {case} has no scenario"),
     }
 }

@@ -90,14 +90,14 @@ impl Hang {
         let mut lock = database.begin().await?;
         lock.execute("LOCK TABLE sightings IN ACCESS EXCLUSIVE MODE")
             .await?;
-        let step = Cell::new(Step::Reading);
+        let step = Cell::new(BatchStep::Reading);
         let completing = complete_a_batch(client, &step);
         let ((), seen) = tokio::join!(completing, async {
             let mut waiting = wait_for_waiting(&mut lock, 1..).await;
-            while matches!(waiting, Ok(0)) && step.get() == Step::Reading {
+            while matches!(waiting, Ok(0)) && step.get() == BatchStep::Reading {
                 waiting = wait_for_waiting(&mut lock, 1..).await;
             }
-            step.set(Step::Over);
+            step.set(BatchStep::Over);
             let reads = read(client, READS).await;
             let released = lock.rollback().await;
             waiting.and_then(|waiting| released.map(|()| (waiting, reads)))
@@ -116,7 +116,7 @@ impl Hang {
 
 /// How far reading has come that is to complete a batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum BatchStep {
     Reading,
     /// A read got no answer, or there were too many.
     Stuck,
@@ -125,17 +125,17 @@ enum Step {
 }
 
 /// Reads one record again and again, until a batch of sightings is waiting.
-async fn complete_a_batch(client: &Client, step: &Cell<Step>) {
+async fn complete_a_batch(client: &Client, step: &Cell<BatchStep>) {
     for _ in 0..MOST_READS {
-        if step.get() == Step::Over {
+        if step.get() == BatchStep::Over {
             return;
         }
         if client.get("/read/1").await.is_err() {
             break;
         }
     }
-    if step.get() == Step::Reading {
-        step.set(Step::Stuck);
+    if step.get() == BatchStep::Reading {
+        step.set(BatchStep::Stuck);
     }
 }
 

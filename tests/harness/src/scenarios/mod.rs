@@ -12,6 +12,7 @@ pub mod hang;
 pub mod hurried;
 pub mod impatient;
 pub mod large;
+pub mod leak;
 pub mod outage;
 pub mod own;
 pub mod partings;
@@ -34,6 +35,7 @@ pub mod steady;
 pub mod strangers;
 pub mod supplied;
 pub mod talkative;
+pub mod wrong;
 
 use std::any::Any;
 use std::future;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 use toml::{Table, Value};
-use workshop_base::cases::{Case, lines_of};
+use workshop_base::cases::{DebugCase, lines_of};
 use workshop_harness::failure::Failure;
 use workshop_harness::report::{Report, TestStatus};
 
@@ -105,7 +105,7 @@ const LOOKS: [(&str, &str); 7] = [
 /// What a diagnosis is held against.
 pub struct Truth<'a> {
     /// The case.
-    pub case: &'a Case,
+    pub case: &'a DebugCase,
     /// The file at fault, as it was planted and as it is now.
     pub texts: [&'a str; 2],
     /// The values of the last run that count as evidence.
@@ -130,7 +130,7 @@ pub fn tests() -> impl Iterator<Item = &'static str> {
 }
 
 /// The empty form of a case.
-pub fn empty(case: &Case) -> String {
+pub fn empty(case: &DebugCase) -> String {
     let list = |names: &mut dyn Iterator<Item = (&str, &str)>| {
         let lines = names.map(|(name, what)| format!("#   {name}: {what}\n"));
         lines.collect::<String>()
@@ -174,7 +174,7 @@ pub fn judge(form: &str, truth: &Truth<'_>) -> Report {
 
 /// What is wrong with a case: its form accepts the right diagnosis, and refuses each wrong line, mechanism and evidence by that one
 /// test, in words of its own. `planted` is the file at fault; `evidence` is of a run.
-pub fn faults(case: &Case, planted: &str, evidence: &[String]) -> Vec<String> {
+pub fn faults(case: &DebugCase, planted: &str, evidence: &[String]) -> Vec<String> {
     let line_of = |statement: &str| lines_of(statement, planted).map(|lines| *lines.start());
     let (Some(line), Some(value)) = (line_of(&case.statement), evidence.first()) else {
         return vec![format!(
@@ -406,7 +406,7 @@ mod tests {
     const FILLED: &str = "file = \"src/seen.rs\"\nline = 4\nmechanism = \"lock-held-while-waiting\"\nevidence = 4711\n\
                           [cleared]\nsuspect = \"database\"\nby = \"pg_stat_activity\"\n";
 
-    fn case() -> Case {
+    fn case() -> DebugCase {
         toml::from_str(
             r#"
             title = "It hangs"

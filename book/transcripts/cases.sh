@@ -14,7 +14,7 @@ export NO_COLOR=1
 # What differs from run to run and from machine to machine is shortened: addresses, hashes, folders of libraries.
 tidy() {
     sed -E 's/0x[0-9a-f]+ in //; s/::h[0-9a-f]{16}//g; s#(/[^ ]*)?/(registry/src/[^/]*|rustc/[0-9a-f]+)/#…/#g; s/ \(Thread 0x[0-9a-f]+ \(/ (/
-        s/"\):$/")/; s/alloc::(boxed|alloc):://g; s/core::pin:://g; s/[[:space:]]+$//' | cut -c1-130
+        s/"\):$/")/; s/alloc::(boxed|alloc):://g; s/core::pin:://g; s/[[:space:]]+$//' | cut -c1-130 | sed 's/[[:space:]]*$//'
 }
 
 # Plays a case, and leaves its service in $pid, $url and $address.

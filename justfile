@@ -106,7 +106,7 @@ reset target: tool
 catch-up target: tool
     {{ workshop }} catch-up "$@"
 
-# A bug hunt: the reference with one mistake in it, for you to find
+# A bug hunt: the reference with one mistake in it, for you to find; or a service to debug
 [group('exercises')]
 [no-exit-message]
 hunt target *options: tool

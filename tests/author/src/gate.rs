@@ -19,6 +19,7 @@ use workshop::judge::judge_launch;
 use workshop::katas::Katas;
 use workshop::references::Reference;
 use workshop::ways::OtherWay;
+use workshop_base::cases::{self, DebugCase};
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files::Tree;
 use workshop_base::mistakes::Mistake;
@@ -32,15 +33,17 @@ use workshop_base::{files, originals, program, scratch};
 use workshop_harness::build::copies::Copy;
 use workshop_harness::build::launch::Launch;
 use workshop_harness::build::{self, BuildError, Profile, nginx};
+use workshop_harness::cases::{QUIET, Reproduction, reproduce};
 use workshop_harness::plan;
 use workshop_harness::report::{Report, TestStatus};
-use workshop_harness::run::judge_mistake;
+use workshop_harness::run::{judge_mistake, judge_phases};
 use workshop_harness::scenarios::Place;
 use workshop_harness::service::nginx::FILE;
 use workshop_measure::protocol::subject::Subject as Measured;
 use workshop_measure::protocol::{builder, gates};
 use workshop_postgres::Server;
 use workshop_postgres::datasets::{self, DataSet};
+use workshop_suites::forms::diagnosis;
 
 /// Fewer planted mistakes do not show that the tests can fail.
 pub const FEWEST_MISTAKES: usize = 2;
@@ -312,6 +315,87 @@ impl<'a> Gate<'a> {
             })
             .await
         })
+    }
+
+    /// Whether a debugging case is red with its fault and green with its fix, and whether its form tells right from wrong.
+    pub fn case(&'a self, exercise: &'a Exercise, case: DebugCase) -> Judgment<'a> {
+        Judgment::new(WHOLE, async move {
+            let name = &case.name;
+            let folder = exercise.solution(self.workspace).join(cases::FOLDER);
+            let own = files::read_tree(&folder.join(name))?;
+            let what = format!(
+                "case {name}: red with its fault, green with its fix, and its form tells right from wrong"
+            );
+            let key = self.key(exercise, &what, &[&own])?;
+            self.unless_kept(what, &key, async || {
+                let mut found = self.faults_of_the_faulty(exercise, &case).await?;
+                found.extend(self.faults_of_the_fixed(exercise, &case).await?);
+                Ok(found.into())
+            })
+            .await
+        })
+    }
+
+    /// With its fault a case is red as declared, and its form accepts what is right of a run.
+    async fn faults_of_the_faulty(
+        &self,
+        exercise: &Exercise,
+        case: &DebugCase,
+    ) -> anyhow::Result<Vec<String>> {
+        let reference = Reference::own(self.workspace, exercise);
+        let patch = case.patch(self.workspace, false)?;
+        let copy = self.patched(&reference, &case.name, &patch, 0).await?;
+        let launch = self.built(exercise, &copy).await?;
+        let place = Place {
+            workspace: self.workspace,
+            server: self.server,
+            launch: &launch,
+        };
+        let suites = [case.name.as_str()];
+        let phases = plan::phases(workshop_suites::all(), &suites, &suites)?;
+        let report = judge_phases(place, &phases, &mut ()).await?;
+        let mut faults = Vec::new();
+        if report.failed() != case.red {
+            faults.push(format!("with its fault, {:?} are red", report.failed()));
+        }
+        let Reproduction {
+            stage, evidence, ..
+        } = reproduce(&case.name, &place, QUIET).await?;
+        for leaving in stage.leaves_with(Vec::new()).leaving {
+            leaving.await?;
+        }
+        let planted = case.files(self.workspace, false)?;
+        let planted = planted.get(Path::new(&case.file)).cloned();
+        let planted = String::from_utf8_lossy(&planted.unwrap_or_default()).into_owned();
+        faults.extend(diagnosis::faults(case, &planted, &evidence));
+        let mut asked: Vec<String> = diagnosis::tests().map(str::to_owned).collect();
+        asked.extend(case.red.iter().cloned());
+        let missing = hints::missing_in(&case.hints(), &asked)?;
+        faults.extend(missing.iter().map(|test| format!("no hint is for {test}")));
+        Ok(faults)
+    }
+
+    /// With its fix a case is green, and keeps the contract as the reference does.
+    async fn faults_of_the_fixed(
+        &self,
+        exercise: &Exercise,
+        case: &DebugCase,
+    ) -> anyhow::Result<Vec<String>> {
+        let reference = Reference::own(self.workspace, exercise);
+        let patch = case.patch(self.workspace, true)?;
+        let copy = self.patched(&reference, &case.name, &patch, 0).await?;
+        let launch = self.built(exercise, &copy).await?;
+        let place = Place {
+            workspace: self.workspace,
+            server: self.server,
+            launch: &launch,
+        };
+        let mut suites: Vec<&str> = exercise.suites.iter().map(String::as_str).collect();
+        suites.push(&case.name);
+        let phases = plan::phases(workshop_suites::all(), &suites, &suites)?;
+        let report = judge_phases(place, &phases, &mut ()).await?;
+        let red = green_faults(&report).into_iter();
+        Ok(red.map(|fault| format!("with its fix: {fault}")).collect())
     }
 
     /// Whether the Kotlin service keeps the whole contract.

@@ -3,6 +3,7 @@
 use crate::gate::{self, Gate, Judgment};
 use workshop::references::Reference;
 use workshop::ways::OtherWay;
+use workshop_base::cases::DebugCase;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::{Outcome, Trouble};
@@ -85,6 +86,8 @@ fn of_exercise<'a>(
             .into_iter()
             .enumerate();
         judgments.extend(ways.map(|(number, way)| gate.way(exercise, way, number)));
+        let cases = DebugCase::all(workspace, exercise)?.into_iter();
+        judgments.extend(cases.map(|case| gate.case(exercise, case)));
     }
     Ok(judgments)
 }

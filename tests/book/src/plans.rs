@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Table;
 
-use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::cases::DebugCase;
+use workshop_base::exercise::{Catalogue, Exercise, Minutes};
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
@@ -40,6 +41,12 @@ pub struct DayPlan {
     /// Those that a bug hunt follows.
     #[serde(default)]
     pub hunts: Vec<u8>,
+    /// The debugging cases, by name: each comes after the exercise whose reference it is planted in, or first.
+    #[serde(default)]
+    pub cases: Vec<String>,
+    /// The same cases, read.
+    #[serde(skip)]
+    known: Vec<DebugCase>,
     /// True for people new to Rust, who take half as long again.
     #[serde(default)]
     pub new_to_rust: bool,
@@ -52,6 +59,8 @@ pub enum What<'a> {
     Exercise(&'a Exercise),
     /// A bug hunt in the reference of this exercise.
     Hunt(&'a Exercise),
+    /// A debugging case.
+    Case(&'a DebugCase),
     /// The last half hour.
     Closing,
 }
@@ -60,22 +69,30 @@ impl DayPlan {
     /// The plan of this name.
     pub fn of(workspace: &Workspace, name: &str) -> anyhow::Result<DayPlan> {
         let mut plans: BTreeMap<String, DayPlan> = read(workspace, FILE)?;
-        plans.remove(name).ok_or_else(|| {
+        let Some(mut plan) = plans.remove(name) else {
             let names: Vec<String> = plans.into_keys().collect();
-            Trouble::new(format!("there is no plan {name}"))
+            return Trouble::new(format!("there is no plan {name}"))
                 .expected(format!("one of: {}", names.join(", ")))
                 .next(format!("see {FILE}"))
-                .into()
-        })
+                .err();
+        };
+        for case in &plan.cases {
+            plan.known.push(DebugCase::named(workspace, case)?);
+        }
+        Ok(plan)
     }
 
     /// What happens in these days, in order, with the minutes of each.
     pub fn blocks<'a>(
-        &self,
+        &'a self,
         catalogue: &'a Catalogue,
         takes: &Takes,
     ) -> anyhow::Result<Vec<(What<'a>, Slots)>> {
         let mut blocks = Vec::new();
+        let of_before = |case: &&DebugCase| !self.exercises.contains(&case.exercise);
+        for case in self.known.iter().filter(of_before) {
+            blocks.push((What::Case(case), self.case_slots(case)));
+        }
         let mut part = None;
         for number in &self.exercises {
             let exercise = catalogue.get(*number)?;
@@ -88,11 +105,7 @@ impl DayPlan {
                     TALK
                 },
                 exercise.minutes.reading,
-                if self.new_to_rust {
-                    exercise.minutes.doing * 3 / 2
-                } else {
-                    exercise.minutes.doing
-                },
+                self.doing(exercise.minutes),
                 if is_measured { measuring } else { 0 },
                 exercise.minutes.reviewing.saturating_sub(measuring),
             ];
@@ -101,9 +114,26 @@ impl DayPlan {
             if self.hunts.contains(number) {
                 blocks.push((What::Hunt(exercise), [0, 0, HUNT, 0, 0]));
             }
+            for case in self.known.iter().filter(|case| case.exercise == *number) {
+                blocks.push((What::Case(case), self.case_slots(case)));
+            }
         }
         blocks.push((What::Closing, [0, 0, 0, 0, CLOSING]));
         Ok(blocks)
+    }
+
+    fn case_slots(&self, case: &DebugCase) -> Slots {
+        let Minutes {
+            reading, reviewing, ..
+        } = case.minutes;
+        [0, reading, self.doing(case.minutes), 0, reviewing]
+    }
+
+    fn doing(&self, minutes: Minutes) -> u32 {
+        match self.new_to_rust {
+            true => minutes.doing * 3 / 2,
+            false => minutes.doing,
+        }
     }
 }
 

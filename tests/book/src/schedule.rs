@@ -223,6 +223,10 @@ fn in_words(what: What<'_>, site: &Site, page: &Path) -> String {
             format!("<a href=\"{target}\">{title}</a>")
         }
         What::Hunt(exercise) => format!("Bug hunt, <code>just hunt {}</code>", exercise.name()),
+        What::Case(case) => {
+            let (title, name) = (escape(&case.title), escape(&case.name));
+            format!("Debug: {title}, <code>just hunt {name}</code>")
+        }
         What::Closing => "The last half hour".to_owned(),
     }
 }

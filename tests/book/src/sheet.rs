@@ -1,6 +1,7 @@
 //! `{{#sheet exercise-3}}`: the planted mistakes of an exercise that many people write, each with what an instructor asks them.
 
 use crate::html::{block, escape};
+use workshop_base::cases::DebugCase;
 use workshop_base::exercise::Exercise;
 use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::Trouble;
@@ -21,6 +22,12 @@ pub fn render(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Stri
             let cells = [written, with_code(&mistake.why), with_code(ask)];
             rows += &format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
         }
+    }
+    for case in DebugCase::all(workspace, exercise)? {
+        let (title, statement) = (with_code(&case.title), escape(case.statement.trim()));
+        let written = format!("Debug: {title}<br><code>{statement}</code>");
+        let cells = [written, with_code(case.answer.trim()), with_code(&case.ask)];
+        rows += &format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
     }
     if rows.is_empty() {
         return Trouble::new(format!(

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::subject::CheckTarget;
+use crate::subject::{CheckTarget, HuntTarget};
 use workshop_base::target::Target;
 use workshop_postgres::datasets::DataSet;
 
@@ -94,8 +94,8 @@ pub enum LearnCommand {
     },
     /// The next hint, chosen by what failed last
     Hint {
-        /// exercise-N; the exercise that you're at without one
-        target: Option<Target>,
+        /// exercise-N, or hunt while you debug a service; the exercise that you're at without one
+        target: Option<CheckTarget>,
         /// One of the three levels, as often as you like
         #[arg(long, value_parser = clap::value_parser!(u8).range(1..=3))]
         level: Option<u8>,
@@ -149,10 +149,10 @@ pub enum LearnCommand {
         #[arg(long, conflicts_with = "to")]
         leave: bool,
     },
-    /// A bug hunt: the reference with one mistake in it, for you to find
+    /// A bug hunt: the reference with one mistake in it, for you to find; or a service to debug
     Hunt {
-        /// exercise-N
-        target: Target,
+        /// exercise-N for a mistake; hang, leak or wrong for a service that you debug
+        target: HuntTarget,
         /// Count the time: each check says how much of it is left, and just watch hunt shows a clock
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=480))]
         minutes: Option<u32>,

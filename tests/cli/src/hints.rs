@@ -12,7 +12,10 @@ use std::path::{Path, PathBuf};
 use crate::state::{CheckOutcome, Fault, LastCheck};
 
 use workshop_base::files::{self, Tree};
-use workshop_base::{exercise::Exercise, outcome::Trouble, workspace::Workspace};
+use workshop_base::{cases::DebugCase, exercise::Exercise, outcome::Trouble, workspace::Workspace};
+
+/// The file that hints are in.
+const NAME: &str = "hints.md";
 
 /// The number of levels of every section.
 pub const LEVELS: usize = 3;
@@ -108,6 +111,16 @@ pub fn of(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Vec<Hint
     Ok(files)
 }
 
+/// The hints of a debugging case: its own, and behind them those for code that doesn't compile.
+pub fn of_case(workspace: &Workspace, case: &DebugCase) -> anyhow::Result<Vec<Hints>> {
+    let common = workspace.exercises().join(NAME);
+    let mut files = vec![of_the_exercise(&case.hints())?];
+    if common.exists() {
+        files.push(read(&common, Hints::parse)?);
+    }
+    Ok(files)
+}
+
 /// The tests among these that an exercise's own hints don't mention.
 pub fn missing(
     workspace: &Workspace,
@@ -115,7 +128,12 @@ pub fn missing(
     tests: &[String],
 ) -> anyhow::Result<Vec<String>> {
     let [_, own, _] = paths(workspace, exercise);
-    Ok(of_the_exercise(&own)?.missing(tests))
+    missing_in(&own, tests)
+}
+
+/// The tests among these that the hints in this file don't mention.
+pub fn missing_in(path: &Path, tests: &[String]) -> anyhow::Result<Vec<String>> {
+    Ok(of_the_exercise(path)?.missing(tests))
 }
 
 fn of_the_exercise(own: &Path) -> anyhow::Result<Hints> {
@@ -134,7 +152,6 @@ pub fn files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Tree>
 }
 
 fn paths(workspace: &Workspace, exercise: &Exercise) -> [PathBuf; 3] {
-    const NAME: &str = "hints.md";
     let own = exercise.starter(workspace).join(NAME);
     let shared = workspace.exercises();
     [shared.join("kotlin-words.md"), own, shared.join(NAME)]

@@ -1,4 +1,4 @@
-//! The bug hunt: a reference with one planted mistake, in a folder of its own, where a learner looks for it.
+//! The bug hunt: a reference with one planted mistake, or with a debugging case, in a folder of its own, where a learner looks for it.
 //!
 //! The folder `.workshop/hunt` appears in one step, with the answer in it, and goes in one step. What was edited in it is kept
 //! as an attempt before it goes.
@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempts;
 use crate::digest::digest;
+use crate::state::Remembered;
+use workshop_base::cases::DebugCase;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files::{self, Tree};
 use workshop_base::mistakes::Mistake;
@@ -21,6 +23,7 @@ use workshop_base::scratch;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::Crate;
 use workshop_harness::build::copies::Copy;
+use workshop_suites::forms::diagnosis;
 
 /// What a hunt is called on the command line; also the name of its package and of its attempts.
 pub const NAME: &str = "hunt";
@@ -48,6 +51,25 @@ pub struct Hunt {
     ends: Option<Timestamp>,
     /// The digest of the files as they were planted.
     planted: String,
+    /// There when it is a debugging case.
+    #[serde(default)]
+    pub case: Option<CaseState>,
+}
+
+/// How far a debugging case has come.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct CaseState {
+    /// The name of the case.
+    pub name: String,
+    /// The values of the last run that count as evidence.
+    #[serde(default)]
+    pub evidence: Vec<String>,
+    /// The diagnosis was right once: from then on lines may move.
+    #[serde(default)]
+    pub diagnosed: bool,
+    /// What the last check found, and the last hint.
+    #[serde(default)]
+    pub memory: Remembered,
 }
 
 impl Hunt {
@@ -66,6 +88,24 @@ impl Hunt {
                 .next("just hunt exercise-N begins another hunt, and keeps your files of this one")
                 .into()
         })
+    }
+
+    /// What begins another one.
+    pub fn another(&self) -> String {
+        match &self.case {
+            Some(case) => format!("just hunt {} begins it again", case.name),
+            None => format!("just hunt exercise-{} plants another", self.exercise),
+        }
+    }
+
+    /// Writes it down again.
+    pub fn save(&self, workspace: &Workspace) -> anyhow::Result<()> {
+        let text = self.text()?;
+        files::write_atomically(&folder(workspace).join(ANSWER), text.as_bytes())
+    }
+
+    fn text(&self) -> anyhow::Result<String> {
+        Ok(format!("{SPOILER}{}", toml::to_string(self)?))
     }
 
     /// How much time is left; none without a limit.
@@ -104,22 +144,62 @@ pub async fn plant(
     minutes: Option<u32>,
 ) -> anyhow::Result<(Hunt, Option<PathBuf>)> {
     let mistake = choose(workspace, exercise)?;
-    let solution = exercise.solution(workspace);
-    let copy = Copy::patched(workspace, &solution, NAME, &mistake.patch).await?;
-    // A cargo that is started there, by you or by an editor, builds where everything is built already.
-    let target = toml::Value::from(workspace.cargo_target().display().to_string());
-    let config = format!("[build]\ntarget-dir = {target}\n");
-    copy.replace(".cargo/config.toml", &config)?;
-    let time = minutes.map(|minutes| SignedDuration::from_mins(minutes.into()));
+    let copy = copy(workspace, exercise, &mistake.patch).await?;
     let hunt = Hunt {
         exercise: exercise.number,
         clue: mistake.caught_by.clone(),
         answer: mistake.answer(),
         mistake: mistake.slug,
-        ends: time.map(|time| Timestamp::now() + time),
+        ends: end(minutes),
         planted: digest(&files_in(&copy.krate().folder)?),
+        case: None,
     };
-    copy.replace(ANSWER, &format!("{SPOILER}{}", toml::to_string(&hunt)?))?;
+    begin(workspace, copy, hunt)
+}
+
+/// Plants a debugging case, with an empty form for the diagnosis. Gives the same.
+pub async fn plant_case(
+    workspace: &Workspace,
+    case: &DebugCase,
+    minutes: Option<u32>,
+) -> anyhow::Result<(Hunt, Option<PathBuf>)> {
+    let catalogue = Catalogue::read(workspace)?;
+    let exercise = catalogue.get(case.exercise)?;
+    let copy = copy(workspace, exercise, &case.patch(workspace, false)?).await?;
+    copy.replace(diagnosis::FILE, &diagnosis::empty(case))?;
+    let hunt = Hunt {
+        exercise: exercise.number,
+        clue: String::new(),
+        answer: case.answer.trim().to_owned(),
+        mistake: case.name.clone(),
+        ends: end(minutes),
+        planted: digest(&files_in(&copy.krate().folder)?),
+        case: Some(CaseState {
+            name: case.name.clone(),
+            ..CaseState::default()
+        }),
+    };
+    begin(workspace, copy, hunt)
+}
+
+/// The reference with a patch, under the name of the hunt.
+async fn copy(workspace: &Workspace, exercise: &Exercise, patch: &str) -> anyhow::Result<Copy> {
+    let copy = Copy::patched(workspace, &exercise.solution(workspace), NAME, patch).await?;
+    // A cargo that is started there, by you or by an editor, builds where everything is built already.
+    let target = toml::Value::from(workspace.cargo_target().display().to_string());
+    let config = format!("[build]\ntarget-dir = {target}\n");
+    copy.replace(".cargo/config.toml", &config)?;
+    Ok(copy)
+}
+
+fn end(minutes: Option<u32>) -> Option<Timestamp> {
+    let time = minutes.map(|minutes| SignedDuration::from_mins(minutes.into()));
+    time.map(|time| Timestamp::now() + time)
+}
+
+/// Puts a hunt in place of the one before.
+fn begin(workspace: &Workspace, copy: Copy, hunt: Hunt) -> anyhow::Result<(Hunt, Option<PathBuf>)> {
+    copy.replace(ANSWER, &hunt.text()?)?;
     let kept = clear(workspace)?;
     copy.moved_to(&folder(workspace))?;
     Ok((hunt, kept))

@@ -63,6 +63,28 @@ impl fmt::Display for CheckTarget {
     }
 }
 
+/// What is hunted for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HuntTarget {
+    /// A mistake in a reference.
+    Mistake(Target),
+    /// What ails a service, by the name of its case.
+    Case(String),
+}
+
+impl FromStr for HuntTarget {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_a_word = !text.is_empty() && text.chars().all(|letter| letter.is_ascii_lowercase());
+        match text.parse() {
+            Ok(target) => Ok(HuntTarget::Mistake(target)),
+            Err(_) if is_a_word => Ok(HuntTarget::Case(text.to_owned())),
+            Err(why) => Err(why),
+        }
+    }
+}
+
 impl FromStr for CheckTarget {
     type Err = String;
 

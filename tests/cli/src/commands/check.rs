@@ -238,7 +238,10 @@ pub fn outcome_of(target: Target, judged: anyhow::Result<Report>) -> anyhow::Res
 }
 
 /// What is remembered and what is said of code that does not get as far as the tests. Other errors are handed back.
-fn faulty(target: CheckTarget, error: anyhow::Error) -> anyhow::Result<(LastCheck, Trouble)> {
+pub(super) fn faulty(
+    target: CheckTarget,
+    error: anyhow::Error,
+) -> anyhow::Result<(LastCheck, Trouble)> {
     let start = error.downcast_ref::<StartError>();
     if let Some(exited) = start.filter(|start| matches!(start.why, NoStart::Exited(_))) {
         let fault = Fault::new(DOES_NOT_START, &exited.log);
@@ -273,7 +276,7 @@ fn faulty(target: CheckTarget, error: anyhow::Error) -> anyhow::Result<(LastChec
     Ok((check, trouble.next(next)))
 }
 
-fn last_check(report: &Report) -> LastCheck {
+pub(super) fn last_check(report: &Report) -> LastCheck {
     let fault = |judged: &Judged| match &judged.status {
         TestStatus::Passed | TestStatus::NotJudged(_) => None,
         TestStatus::Failed { failure, log } => {
@@ -309,10 +312,9 @@ fn tell_katas(
 }
 
 /// What a hunt comes to: the answer once it is green, the clock and the ways on before that.
-fn after_hunting(hunt: &Hunt, report: &Report, next: &str) -> String {
+pub(super) fn after_hunting(hunt: &Hunt, report: &Report, next: &str) -> String {
     if report.outcome() == Outcome::Passed {
-        let next = format!("just hunt exercise-{} plants another", hunt.exercise);
-        return format!("You got it. {}\n{}", hunt.answer, words_of(&next));
+        return format!("You got it. {}\n{}", hunt.answer, words_of(&hunt.another()));
     }
     let clock = hunt.clock().map(|clock| format!("{clock}\n"));
     clock.unwrap_or_default() + &words_of(next)

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::hints::{self, LEVELS};
-use crate::state::{self, CheckOutcome, Fault, LastHint};
+use crate::hints::{self, LEVELS, Section};
+use crate::state::{self, CheckOutcome, Fault, LastCheck, LastHint};
 
 use workshop_base::exercise::Exercise;
 use workshop_base::outcome::Outcome;
@@ -38,46 +38,78 @@ pub fn run(
         return Ok(Outcome::Passed);
     };
 
-    let failure = identity(check.outcome, fault);
-    let shown = memory.last_hint.as_ref().map_or(0, |last| {
-        let again = last.section == section.heading && last.failure == failure;
-        if again { last.level } else { 0 }
-    });
-    let level = level.map_or((shown + 1).min(LEVELS), usize::from);
-    let title = format!(
-        "{name}: hint {level} of {LEVELS} for {}",
-        in_words(check.outcome, fault)
-    );
-    println!("{}", paint(Style::Strong, title));
-    let changed = if changed_since(workspace, exercise, check.at) {
-        "; your files have changed since"
-    } else {
-        ""
+    let changed = changed_since(workspace, exercise, check.at);
+    let shown = Shown {
+        name: &name,
+        last: memory.last_hint.as_ref(),
+        changed,
+        at_the_end: &format!("just solution {name}"),
     };
-    let chosen = format!("chosen by the check of {}{changed}", when(check.at));
-    println!("{}", paint(Style::Faint, chosen));
-    if check.outcome == CheckOutcome::DoesNotCompile {
-        let message = fault.said.lines().next().unwrap_or_default();
-        let by = format!("it says {message}, in {}", fault.place);
-        println!("{}", paint(Style::Faint, by.trim_end_matches(", in ")));
-    }
-    let text = section.levels[level - 1].replace("{exercise}", &name);
-    println!("\n{text}\n");
-    if level < LEVELS {
-        println!("next: just check {name}, or just hint {name} for the next level");
-    } else {
-        println!(
-            "next: just check {name}, or just solution {name}: this was the last level (just hint {name} --level 1 shows the first again)"
-        );
-    }
-
-    let hint = LastHint {
-        failure,
-        section: section.heading.clone(),
-        level: level.max(shown),
-    };
+    let hint = shown.next(&check, (fault, section), level);
     state::record_hint(workspace, exercise, hint)?;
     Ok(Outcome::Passed)
+}
+
+/// What hints are shown of, and what was shown before.
+pub(super) struct Shown<'a> {
+    /// What the commands call it.
+    pub name: &'a str,
+    /// The hint before.
+    pub last: Option<&'a LastHint>,
+    /// Whether the files have changed since the check.
+    pub changed: bool,
+    /// The command after the last level.
+    pub at_the_end: &'a str,
+}
+
+impl Shown<'_> {
+    /// Prints the next hint for a fault, or the one at `level`, and gives what there is to remember.
+    pub(super) fn next(
+        &self,
+        check: &LastCheck,
+        (fault, section): (&Fault, &Section),
+        level: Option<u8>,
+    ) -> LastHint {
+        let name = self.name;
+        let failure = identity(check.outcome, fault);
+        let shown = self.last.map_or(0, |last| {
+            let again = last.section == section.heading && last.failure == failure;
+            if again { last.level } else { 0 }
+        });
+        let level = level.map_or((shown + 1).min(LEVELS), usize::from);
+        let title = format!(
+            "{name}: hint {level} of {LEVELS} for {}",
+            in_words(check.outcome, fault)
+        );
+        println!("{}", paint(Style::Strong, title));
+        let changed = if self.changed {
+            "; your files have changed since"
+        } else {
+            ""
+        };
+        let chosen = format!("chosen by the check of {}{changed}", when(check.at));
+        println!("{}", paint(Style::Faint, chosen));
+        if check.outcome == CheckOutcome::DoesNotCompile {
+            let message = fault.said.lines().next().unwrap_or_default();
+            let by = format!("it says {message}, in {}", fault.place);
+            println!("{}", paint(Style::Faint, by.trim_end_matches(", in ")));
+        }
+        let text = section.levels[level - 1].replace("{exercise}", name);
+        println!("\n{text}\n");
+        if level < LEVELS {
+            println!("next: just check {name}, or just hint {name} for the next level");
+        } else {
+            println!(
+                "next: just check {name}, or {}: this was the last level (just hint {name} --level 1 shows the first again)",
+                self.at_the_end
+            );
+        }
+        LastHint {
+            failure,
+            section: section.heading.clone(),
+            level: level.max(shown),
+        }
+    }
 }
 
 /// What tells a failure from the next one. A test's words change with every run, a compiler's message does not: and the same one in

@@ -1,5 +1,6 @@
 //! The commands of learners, one module each, and the table that leads to them.
 
+mod case;
 mod catch_up;
 pub mod check;
 mod clean;
@@ -25,7 +26,7 @@ use crate::completions;
 use crate::doctor;
 use crate::signals::{Interruption, until_interrupted};
 use crate::state;
-use crate::subject::CheckTarget;
+use crate::subject::{CheckTarget, HuntTarget};
 
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files;
@@ -64,20 +65,22 @@ async fn done(workspace: &Workspace, command: LearnCommand) -> anyhow::Result<Ou
         LearnCommand::Tour => tour::run(workspace).await,
         LearnCommand::Doctor => doctor::run(workspace).await,
         LearnCommand::Check { target, options } => {
-            check::run(workspace, or_current(workspace, target)?, &options).await
+            case::check(workspace, or_current(workspace, target)?, &options).await
         }
         LearnCommand::Run(args) => {
-            run::run(workspace, or_current(workspace, args.target)?, &args).await
+            case::run(workspace, or_current(workspace, args.target)?, &args).await
         }
         LearnCommand::Prepare { target } => prepare::run(workspace, target).await,
         LearnCommand::Upstream(args) => upstream::run(&args).await,
         LearnCommand::Watch { target } => {
             watch::run(workspace, or_current(workspace, target)?).await
         }
-        LearnCommand::Hint { target, level } => {
-            let target = target.map_or_else(|| current(workspace), Ok)?;
-            hint::run(workspace, &exercise(workspace, target)?, level)
-        }
+        LearnCommand::Hint { target, level } => match or_current(workspace, target)? {
+            CheckTarget::Target(target) => {
+                hint::run(workspace, &exercise(workspace, target)?, level)
+            }
+            CheckTarget::Hunt => case::hint(workspace, level),
+        },
         LearnCommand::Solution { target, ways, .. } if ways => {
             solution::tell_ways(workspace, &exercise(workspace, target)?)
         }
@@ -105,9 +108,12 @@ async fn done(workspace: &Workspace, command: LearnCommand) -> anyhow::Result<Ou
             CheckTarget::Hunt => hunt::give_up(workspace),
         },
         LearnCommand::CatchUp { target } => catch_up::run(workspace, &exercise(workspace, target)?),
-        LearnCommand::Hunt { target, minutes } => {
-            hunt::run(workspace, &exercise(workspace, target)?, minutes).await
-        }
+        LearnCommand::Hunt { target, minutes } => match target {
+            HuntTarget::Mistake(target) => {
+                hunt::run(workspace, &exercise(workspace, target)?, minutes).await
+            }
+            HuntTarget::Case(name) => hunt::run_case(workspace, &name, minutes).await,
+        },
         LearnCommand::Progress { to, name, leave } => {
             let to = to.map(|folder| files::as_called(&folder));
             progress::run(workspace, to.zip(name).as_ref(), leave)

@@ -54,7 +54,7 @@ pub async fn run(
 }
 
 /// What comes of it, or none when the user wants the tool to end before.
-async fn until<T>(
+pub(super) async fn until<T>(
     interrupted: &mut (impl Future<Output = ()> + Unpin),
     work: impl Future<Output = T>,
 ) -> Option<T> {

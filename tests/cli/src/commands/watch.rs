@@ -9,7 +9,7 @@ use notify::{PollWatcher, RecursiveMode, Watcher};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::cli::CheckOptions;
-use crate::commands::{check, exercise, hint, solution};
+use crate::commands::{case, exercise, hint, solution};
 use crate::hunt::{self, Hunt};
 use crate::keys::Keys;
 use crate::signals::interrupted;
@@ -73,7 +73,7 @@ pub async fn run(workspace: &Workspace, target: CheckTarget) -> anyhow::Result<O
     loop {
         let checked = watched.files(workspace)?;
         let result = tokio::select! {
-            result = check::run(workspace, target, &options) => result,
+            result = case::check(workspace, target, &options) => result,
             // Dropping the check stops what it started.
             () = &mut interrupted => return Ok(stopped()),
             () = quits(&mut keys) => return Ok(stopped()),

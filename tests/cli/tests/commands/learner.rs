@@ -649,6 +649,131 @@ fn a_hunt_is_built_by_itself_from_what_is_in_its_folder() {
     Watching::start(&course, "hunt").wait_until_watching(HUNT);
 }
 
+/// A course with one debugging case, which is planted.
+fn course_with_a_case() -> Course {
+    let course = Course::new();
+    let case = format!("{SOLUTION}/cases/stuck");
+    course.write(&format!("{case}/case.toml"), CASE);
+    course.write(&format!("{case}/feature.patch"), PANICS);
+    let fix = PANICS
+        .replace("-    // the reference", "-    panic!()")
+        .replace("+    panic!()", "+    fixed()");
+    course.write(&format!("{case}/fix.patch"), &fix);
+    course.write(&format!("{case}/hints.md"), CASE_HINTS);
+    course.passes(&["hunt", "stuck"]);
+    course
+}
+
+const CASE: &str = r#"
+title = "it is stuck"
+symptoms = "It stands still, she says."
+minutes = { reading = 1, doing = 1, reviewing = 1 }
+red = ["a_known_id_answers_its_record"]
+file = "src/read.rs"
+statement = "panic!()"
+mechanism = "number-wraps"
+evidence = "a pid"
+answer = "It panics."
+ask = "Who panics?"
+[suspects.database]
+by = ["explain"]
+why = "it was not asked"
+"#;
+
+const CASE_HINTS: &str = "# Hints
+
+## the_form_is_filled_in
+
+1. First of all, play it.
+2. Then look.
+3. Then write.
+
+## anything else
+
+1. one
+2. two
+3. three
+";
+
+#[test]
+fn a_case_tells_the_symptoms_and_no_more() {
+    let course = course_with_a_case();
+    let said = course.passes(&["hunt", "stuck", "--minutes", "30"]);
+    let next = "next: just run hunt";
+    assert_says(
+        &said,
+        &[
+            "It stands still, she says.",
+            "diagnosis.toml",
+            "the clock: ",
+            next,
+        ],
+    );
+    assert!(!said.contains("panic") && !said.contains("wraps"), "{said}");
+    assert!(!course.path(HUNT).join("cases").exists());
+    let said = course.fails(&["hunt", "nothing"], 2);
+    assert_says(&said, &["there is no case nothing", "one of: stuck"]);
+}
+
+#[test]
+fn a_diagnosis_is_judged_before_anything_is_built_and_a_bad_form_loses_nothing() {
+    let course = course_with_a_case();
+    let said = course.fails(&["check", "hunt"], 1);
+    let later = "1 more tests run when these pass";
+    assert_says(&said, &["the_form_is_filled_in", "is still open", later]);
+    for form in [
+        "file = read.rs\n",
+        "line = 2\n[cleared\n",
+        "# read: nothing is filled in\n",
+    ] {
+        course.write(&format!("{HUNT}/diagnosis.toml"), form);
+        course.write(&format!("{HUNT}/src/read.rs"), "mine");
+        course.fails(&["check", "hunt"], 1);
+        assert_eq!(course.read(&format!("{HUNT}/diagnosis.toml")), form);
+        assert_eq!(course.read(&format!("{HUNT}/src/read.rs")), "mine");
+    }
+}
+
+#[test]
+fn a_case_has_hints_for_what_is_wrong_with_the_diagnosis() {
+    let course = course_with_a_case();
+    assert_says(
+        &course.passes(&["hint", "hunt"]),
+        &["next: just check hunt"],
+    );
+    course.fails(&["check", "hunt"], 1);
+    let first = course.passes(&["hint", "hunt"]);
+    assert_says(
+        &first,
+        &["hint 1 of 3 for the_form_is_filled_in", "play it"],
+    );
+    assert_says(
+        &course.passes(&["hint", "hunt"]),
+        &["hint 2 of 3", "Then look."],
+    );
+    let course = Course::new();
+    course.passes(&["hunt", "exercise-3"]);
+    assert_says(
+        &course.fails(&["hint", "hunt"], 2),
+        &["its test is the clue"],
+    );
+}
+
+#[test]
+fn giving_a_case_up_tells_the_cause_and_a_fix_and_keeps_the_diagnosis() {
+    let course = course_with_a_case();
+    course.write(&format!("{HUNT}/diagnosis.toml"), "# mine\n");
+    let said = course.passes(&["reset", "hunt"]);
+    assert_says(
+        &said,
+        &["It panics.", "+    fixed()", "next: just hunt stuck"],
+    );
+    let attempts = course.attempts_at("hunt");
+    let attempt = attempts.last().expect("an attempt");
+    let kept = fs::read_to_string(attempt.join("diagnosis.toml"));
+    assert_eq!(kept.expect("a kept form"), "# mine\n");
+}
+
 #[test]
 fn an_exercise_without_mistakes_has_no_hunt() {
     let said = Course::new().fails(&["hunt", "exercise-1"], 2);

@@ -4,12 +4,15 @@
 //! of its own, so no test can disturb those of another scenario. A new scenario is one file with a `SCENARIO` and a `test`, and
 //! its line below; suites name it by its module.
 
+pub mod cases;
 pub mod contacts;
 pub mod contacts_faults;
 pub mod first_start;
+pub mod hang;
 pub mod hurried;
 pub mod impatient;
 pub mod large;
+pub mod leak;
 pub mod outage;
 pub mod own;
 pub mod partings;
@@ -19,6 +22,7 @@ pub mod reports;
 pub mod reports_faults;
 pub mod reports_releases;
 pub mod reports_strangers;
+mod reproduction;
 pub mod restart;
 pub mod schema_change;
 pub mod short_runs;
@@ -32,6 +36,7 @@ pub mod strangers;
 pub mod supplied;
 pub mod talkative;
 pub mod two_releases;
+pub mod wrong;
 
 use std::any::Any;
 use std::future;

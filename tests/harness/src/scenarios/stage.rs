@@ -131,6 +131,16 @@ impl Context {
         self.settings.pool_size.into()
     }
 
+    /// The service's process.
+    pub fn service(&self) -> &Service {
+        &self.service
+    }
+
+    /// The name of its database.
+    pub fn database_name(&self) -> &str {
+        self.run_database.name()
+    }
+
     /// The last lines that the service wrote.
     pub fn log_tail(&self) -> String {
         self.service.log_tail(LOG_LINES)

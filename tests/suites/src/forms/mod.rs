@@ -1,6 +1,7 @@
 //! The forms in TOML that learners fill in: what each line has to be, and the judge of them all. No service is needed: a form is judged
 //! by the suite of its exercise, line by line.
 
+pub mod diagnosis;
 pub mod energy;
 mod predict;
 

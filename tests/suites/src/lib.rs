@@ -85,6 +85,7 @@ suites! {
     "a-pool-that-comes-back" => a_pool_that_comes_back,
     "waiting-for-others" => waiting_for_others,
     "two-thousand-peers" => two_thousand_peers,
+    "rude-peers" => rude_peers,
     "sockets-in-the-log" => sockets_in_the_log,
     "qrcode" => qrcode,
     "qrcode-process" => qrcode_process,

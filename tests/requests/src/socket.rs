@@ -33,7 +33,7 @@ const SHOWN: usize = 200;
 
 /// One side of a WebSocket.
 pub struct Socket {
-    answer: Answer,
+    answer: Box<Answer>,
     stream: WebSocketStream<TokioIo<Upgraded>>,
 }
 
@@ -96,7 +96,10 @@ impl Client {
         answer.expect_header("Sec-WebSocket-Accept", &derive_accept_key(KEY.as_bytes()))?;
         let stream =
             WebSocketStream::from_raw_socket(TokioIo::new(connection), Role::Client, None).await;
-        Ok(Opened::Socket(Socket { answer, stream }))
+        Ok(Opened::Socket(Socket {
+            answer: Box::new(answer),
+            stream,
+        }))
     }
 
     /// Opens a WebSocket under a name whose peer has left, as soon as the service has noticed.

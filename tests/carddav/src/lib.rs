@@ -62,6 +62,7 @@ contract_tests! {
         a_get_can_name_a_condition,
         a_client_that_has_it_already_is_told_so,
         a_put_can_name_the_tag,
+        a_put_can_name_the_tag_as_webdav_does,
         a_put_can_name_a_date,
         a_date_names_one_version,
         of_two_writers_with_the_same_tag_one_wins,

@@ -79,6 +79,46 @@ pub async fn a_put_can_name_the_tag(context: &Context) -> TestResult {
     Ok(())
 }
 
+pub async fn a_put_can_name_the_tag_as_webdav_does(context: &Context) -> TestResult {
+    let ada = AddressBook::of(&context.client);
+    let name = "listed.vcf";
+    let lock = "<opaquelocktoken:e71d4fae-5dec-22d6-fea5-00a0c91e6be4>";
+    expect_refused(&ada, "If", r#"(["other"])"#, name).await?;
+    let mut tag = ada.keep(name, &card("listed", "1")).await?;
+    for condition in [
+        r#"(["other"])"#,
+        "({lock})",
+        "({lock} [{tag}])",
+        "({lock} [{tag}]) ({lock})",
+        "</elsewhere> ([{tag}])",
+        // What is not understood does not hold.
+        "([{tag}",
+        "([*])",
+        "{tag}",
+    ] {
+        let condition = condition.replace("{lock}", lock).replace("{tag}", &tag);
+        expect_refused(&ada, "If", &condition, name).await?;
+    }
+    for condition in [
+        "([{tag}])",
+        r#"(["other"]) ([{tag}])"#,
+        "({lock})( [W/{tag}] )",
+    ] {
+        let condition = condition.replace("{lock}", lock).replace("{tag}", &tag);
+        let text = card("listed", &format!("Version after {tag}"));
+        let replaced = ada.with("If", &condition).put(name, &text).await?;
+        tag = etag(replaced.expect_status(204)?)?;
+    }
+    // Both headers count.
+    let same = format!("([{tag}])");
+    expect_refused(&ada.with("If", &same), "If-Match", r#""other""#, name).await?;
+    let refused = ada.with("If", r#"(["other"])"#).delete(name).await?;
+    refused.expect_status(412)?;
+    let deleted = ada.if_match("*").with("If", &same).delete(name).await?;
+    deleted.expect_status(204)?;
+    Ok(())
+}
+
 /// Puts two texts at the same time, under the same condition.
 async fn put_both(
     ada: &AddressBook,

@@ -33,7 +33,7 @@ const SHOWN: usize = 200;
 
 /// One side of a WebSocket.
 pub struct Socket {
-    curl: String,
+    answer: Box<Answer>,
     stream: WebSocketStream<TokioIo<Upgraded>>,
 }
 
@@ -95,7 +95,7 @@ impl Client {
         let stream =
             WebSocketStream::from_raw_socket(TokioIo::new(connection), Role::Client, None).await;
         Ok(Opened::Socket(Socket {
-            curl: answer.curl,
+            answer: Box::new(answer),
             stream,
         }))
     }
@@ -138,7 +138,12 @@ impl Opened {
 impl Socket {
     /// A failure on this socket.
     pub fn failure(&self, expected: impl Into<String>, actual: impl Into<String>) -> Failure {
-        Failure::new(expected, actual).of(&self.curl)
+        Failure::new(expected, actual).of(&self.answer.curl)
+    }
+
+    /// The answer that has opened it.
+    pub fn answer(&self) -> &Answer {
+        &self.answer
     }
 
     pub async fn say(&mut self, text: impl fmt::Display) -> Result<(), Failure> {
@@ -174,6 +179,24 @@ impl Socket {
                 Err(self.failure("a message, or a close", waited))
             }
         }
+    }
+
+    /// Waits until the service asks whether this side is still there. That is answered as soon as this side reads on.
+    pub async fn ping(&mut self) -> Result<(), Failure> {
+        let asked = async {
+            while let Some(Ok(message)) = self.stream.next().await {
+                if message.is_ping() {
+                    return true;
+                }
+            }
+            false
+        };
+        let got = match timeout(LIMIT, asked).await {
+            Ok(true) => return Ok(()),
+            Ok(false) => Event::End.to_string(),
+            Err(_elapsed) => format!("none within {} s", LIMIT.as_secs()),
+        };
+        Err(self.failure("a ping", got))
     }
 
     async fn event(&mut self) -> Event {

@@ -89,6 +89,7 @@ suites! {
     "waiting-for-others" => waiting_for_others,
     "two-releases-at-once" => two_releases_at_once,
     "two-thousand-peers" => two_thousand_peers,
+    "rude-peers" => rude_peers,
     "sockets-in-the-log" => sockets_in_the_log,
     "qrcode" => qrcode,
     "qrcode-process" => qrcode_process,

@@ -37,6 +37,8 @@ contract_tests! {
     ],
     partings: [
         a_peer_that_answers_no_ping_is_let_go,
+        a_peer_that_says_nothing_is_asked_again_and_again,
+        a_sender_with_a_thousand_messages_under_way_is_not_let_go,
         memory_after_ten_rounds_of_peers_is_what_it_was_after_two,
         a_stop_closes_every_socket_with_1001,
         a_stop_waits_for_no_peer_that_confirms_nothing,
@@ -57,14 +59,14 @@ const TOO_MUCH: usize = 8 << 20;
 const ALL_AT_ONCE: Duration = Duration::from_secs(30);
 
 /// A peer with its socket.
-struct ConnectedPeer {
+pub(crate) struct ConnectedPeer {
     name: String,
-    socket: Socket,
+    pub(crate) socket: Socket,
 }
 
 impl ConnectedPeer {
     /// Opens a socket for the peer with this name.
-    async fn enter(context: &Context, name: &str) -> Result<ConnectedPeer, Failure> {
+    pub(crate) async fn enter(context: &Context, name: &str) -> Result<ConnectedPeer, Failure> {
         let socket = context.client.socket(&path(name)).await?;
         let name = name.to_owned();
         Ok(ConnectedPeer { name, socket })
@@ -81,17 +83,17 @@ impl ConnectedPeer {
     }
 
     /// What comes next is this text from the peer with this name.
-    async fn hears(&mut self, from: &str, text: &str) -> TestResult {
+    pub(crate) async fn hears(&mut self, from: &str, text: &str) -> TestResult {
         self.socket.expect_text(delivered(from, text)).await
     }
 
     /// What comes next is that there is something wrong with what it has sent.
-    async fn hears_error(&mut self, error: &str) -> TestResult {
+    pub(crate) async fn hears_error(&mut self, error: &str) -> TestResult {
         self.socket.expect_text(json!({"error": error})).await
     }
 
     /// What it sends to itself comes next: it is there, and nothing else has come before.
-    async fn hears_itself(&mut self, text: &str) -> TestResult {
+    pub(crate) async fn hears_itself(&mut self, text: &str) -> TestResult {
         let name = self.name.clone();
         self.tell(&name, text).await?;
         self.hears(&name, text).await
@@ -306,7 +308,7 @@ async fn a_ping_is_answered(context: &Context) -> TestResult {
 }
 
 /// After this, the socket of a peer of its own is closed with this code, and that of another peer works on.
-async fn closes_with(
+pub(crate) async fn closes_with(
     context: &Context,
     name: &str,
     code: u16,
@@ -483,6 +485,14 @@ async fn two_thousand_peers_connect_at_once(context: &Context) -> TestResult {
 
 fn a_peer_that_answers_no_ping_is_let_go(seen: &Partings) -> TestResult {
     Ok(seen.silent.clone()?)
+}
+
+fn a_peer_that_says_nothing_is_asked_again_and_again(seen: &Partings) -> TestResult {
+    Ok(seen.idle.clone()?)
+}
+
+fn a_sender_with_a_thousand_messages_under_way_is_not_let_go(seen: &Partings) -> TestResult {
+    Ok(seen.busy.clone()?)
 }
 
 fn memory_after_ten_rounds_of_peers_is_what_it_was_after_two(seen: &Partings) -> TestResult {

@@ -72,6 +72,9 @@ pub fn read(text: &str) -> Result<Document<'_>, Error> {
         roxmltree::Error::NodesLimitReached => TOO_MUCH,
         _ => MALFORMED,
     })?;
+    if document.descendants().any(|node| takes_back_prefix(&node)) {
+        return Err(MALFORMED);
+    }
     let is_too_deep = |node: Node| {
         let mut around = node.ancestors().filter(Node::is_element);
         around.nth(MAX_DEPTH).is_some()
@@ -82,6 +85,12 @@ pub fn read(text: &str) -> Result<Document<'_>, Error> {
     Ok(document)
 }
 // ANCHOR_END: read
+
+/// Whether a prefix is declared to be none (`xmlns:a=""`). Namespaces 1.0 forbids it, and roxmltree does not mind.
+fn takes_back_prefix(node: &Node) -> bool {
+    node.namespaces()
+        .any(|namespace| namespace.name().is_some() && namespace.uri().is_empty())
+}
 
 /// Refuses what makes roxmltree compare or copy for long. A `<` can be nowhere within a tag, so there is at most one tag between
 /// two of them.
@@ -177,6 +186,7 @@ mod tests {
             "<a/><a/>",
             "<a/>b",
             "<D:a/>",
+            "<a xmlns:D=''/>",
             "</a>",
             "<a>\u{1}</a>",
         ] {

@@ -21,13 +21,13 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Reads the headers `If-Match` and `If-None-Match`.
+    /// Reads the headers `If-Match`, `If` and `If-None-Match`.
     ///
     /// # Errors
     /// One of them is neither `*` nor a list of tags.
     pub fn of(headers: &HeaderMap) -> Result<Condition, Error> {
         Ok(Condition {
-            if_match: tags(headers, &IF_MATCH)?,
+            if_match: both(tags(headers, &IF_MATCH)?, tags_in_lists(headers)),
             if_none_match: tags(headers, &IF_NONE_MATCH)?.unwrap_or_default(),
         })
     }
@@ -85,6 +85,36 @@ fn tags_of(list: &str) -> Option<Vec<String>> {
         }
     }
     (!tags.is_empty()).then_some(tags)
+}
+
+/// The tags that the header `If` of WebDAV names, by RFC 4918, section 10.4: `(["a"]) (["b"])`. One of its lists has to hold. There are no
+/// locks here, so a list with a lock token does not. Neither does one that says more than a tag, or that is about another path: of
+/// what is not understood nothing is overwritten.
+fn tags_in_lists(headers: &HeaderMap) -> Option<Vec<String>> {
+    let lists = headers.get("If")?.to_str().unwrap_or_default();
+    if lists.trim_start().starts_with('<') {
+        return Some(Vec::new());
+    }
+    Some(lists.split(')').filter_map(tag_of_list).collect())
+}
+
+/// The tag in `(["a"]`.
+fn tag_of_list(list: &str) -> Option<String> {
+    let conditions = list.trim().strip_prefix('(')?.trim();
+    let tag = conditions.strip_prefix('[')?.strip_suffix(']')?;
+    let tag = tag.strip_prefix("W/").unwrap_or(tag);
+    tag.starts_with('"').then(|| tag.to_owned())
+}
+
+/// What two headers want, each of which may want nothing.
+fn both(left: Option<Vec<String>>, right: Option<Vec<String>>) -> Option<Vec<String>> {
+    match (left, right) {
+        (Some(left), Some(right)) => {
+            let wanted = right.into_iter().filter(|tag| names(&left, tag));
+            Some(wanted.collect())
+        }
+        (left, right) => left.or(right),
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::{join_all, try_join, try_join_all};
 use tokio::time::Instant;
 
 use super::shutdown::End;
@@ -15,7 +15,7 @@ use workshop_base::language::Language;
 use workshop_base::{open_files, process};
 use workshop_requests::failure::Failure;
 use workshop_requests::http::Client;
-use workshop_requests::socket::Socket;
+use workshop_requests::socket::{Event, Socket};
 
 pub use super::judged as test;
 
@@ -34,6 +34,11 @@ const FIRST_LOOK: usize = 2;
 const GROWTH: u64 = 2 << 10;
 const GROWTH_OF_A_RUNTIME: u64 = 8 << 10;
 const GROWTH_OF_A_JVM: u64 = 32 << 10;
+/// How many messages a peer sends in one go, and to how many others: so many that they take longer than a silence may last.
+const IN_ONE_GO: usize = 1_000;
+const READERS: usize = 22;
+/// How often a peer that says nothing is watched being asked.
+const PINGS: usize = 3;
 /// How many peers are there when the service stops.
 const LAST: usize = 50;
 /// The heap of a JVM: with a small one it has to collect what it does not need.
@@ -59,6 +64,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     let mut stage = place.stage_with(settings).await?;
     let client = stage.client.clone();
     let (memory, silent) = tokio::join!(come_and_go(&stage.service, &client), silent_peer(&client));
+    let (idle, busy) = tokio::join!(idle_peer(&client), busy_sender(&client));
     let stop = Stop::watch(&mut stage.service, &client).await;
     let growth = match launch.language {
         Language::Rust => GROWTH,
@@ -69,6 +75,8 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         memory,
         growth,
         silent,
+        idle,
+        busy,
         stop,
     };
     stage.judged(&seen, tests).await
@@ -83,6 +91,10 @@ pub struct Partings {
     pub growth: u64,
     /// Whether the name of a peer that answers no ping is free in time.
     pub silent: Result<(), Failure>,
+    /// Whether a peer that reads and says nothing is asked, and stays.
+    pub idle: Result<(), Failure>,
+    /// Whether a peer stays that can answer a ping only after many messages.
+    pub busy: Result<(), Failure>,
     /// How the service stopped.
     pub stop: Result<Stop, Failure>,
 }
@@ -132,6 +144,42 @@ fn memory(service: &Service) -> Option<u64> {
 async fn silent_peer(client: &Client) -> Result<(), Failure> {
     let _silent = client.socket("/peers/silent").await?;
     client.socket_again("/peers/silent").await.map(drop)
+}
+
+/// A proxy ends a connection on which nothing comes for a while. Pings keep it open.
+async fn idle_peer(client: &Client) -> Result<(), Failure> {
+    let mut idle = client.socket("/peers/idle").await?;
+    for _ in 0..PINGS {
+        idle.ping().await?;
+    }
+    Ok(())
+}
+
+/// The service takes these messages slowly, and a pong comes after those that were sent before.
+async fn busy_sender(client: &Client) -> Result<(), Failure> {
+    let mut sender = client.socket("/peers/busy-sender").await?;
+    let names = (0..READERS).map(|reader| format!("/peers/busy-reader-{reader}"));
+    let readers = try_join_all(names.map(async |name| client.socket(&name).await)).await?;
+    for _ in 0..IN_ONE_GO {
+        sender.say(r#"{"text":"more"}"#).await?;
+    }
+    sender.say(r#"{"to":"busy-sender","text":"done"}"#).await?;
+    let reading = readers.into_iter().map(async |mut reader| {
+        for _ in 0..IN_ONE_GO {
+            expect_a_text(&mut reader).await?;
+        }
+        Ok(())
+    });
+    try_join(expect_a_text(&mut sender), try_join_all(reading))
+        .await
+        .map(drop)
+}
+
+async fn expect_a_text(socket: &mut Socket) -> Result<(), Failure> {
+    match socket.next().await? {
+        Event::Text(_) => Ok(()),
+        other => Err(socket.failure("a message", other.to_string())),
+    }
 }
 
 impl Stop {

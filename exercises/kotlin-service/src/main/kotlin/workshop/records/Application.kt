@@ -82,7 +82,7 @@ fun Application.service(
     // Ktor's own settings would write members that have their default.
     install(ContentNegotiation) { json(Json) }
     install(AutoHeadResponse)
-    install(WebSockets) { limits(room) }
+    install(WebSockets) { limits() }
     install(Authentication) { apiKeys(apiKeys) }
     routing {
         health()

@@ -2,6 +2,7 @@
 package workshop.records
 
 import kotlinx.serialization.Serializable
+import tools.jackson.databind.JsonNode
 
 /** The longest message, in bytes. In JSON a byte of a text can take six: `\u0007`. */
 const val MAX_MESSAGE_BYTES = 8_192L
@@ -38,11 +39,21 @@ data class Complaint(
 /** Null when it is no message. */
 fun parseMessage(json: String): PeerMessage? {
     val message = jsonIn(json) ?: return null
-    val text = message["text"]?.takeIf { it.isString } ?: return null
-    val to = message["to"]?.takeUnless { it.isNull }
-    if (to != null && !to.isString) return null
-    return PeerMessage(to?.stringValue(), text.stringValue())
+    val text = message["text"]?.text() ?: return null
+    val to = message["to"]?.takeUnless { it.isNull } ?: return PeerMessage(null, text)
+    return to.text()?.let { PeerMessage(it, text) }
 }
 
 val PeerMessage.isTooLong: Boolean get() = text.encodeToByteArray().size > MAX_TEXT_BYTES
+
+/** Null when it is no text. Half an emoji is none: JSON can escape it, as `"\ud83d"`, but nothing can be sent for it. */
+private fun JsonNode.text(): String? = takeIf { it.isString }?.stringValue()?.takeIf { it.none(Char::isSurrogate) || it.isWhole() }
+
+private fun String.isWhole(): Boolean =
+    try {
+        encodeToByteArray(throwOnInvalidSequence = true)
+        true
+    } catch (_: CharacterCodingException) {
+        false
+    }
 // ANCHOR_END: message

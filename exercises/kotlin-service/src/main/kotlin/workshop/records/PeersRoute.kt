@@ -9,16 +9,14 @@ import io.ktor.server.routing.get
 import io.ktor.server.routing.method
 import io.ktor.server.routing.route
 import io.ktor.server.websocket.WebSockets
-import io.ktor.server.websocket.webSocket
+import io.ktor.server.websocket.webSocketRaw
 import kotlinx.coroutines.CancellationException
 import workshop.service.ProblemException
 
 // ANCHOR: web-sockets
 
 /** What one connection may take of the memory: by default Ktor keeps frames of any size, in queues of any length. */
-fun WebSockets.WebSocketOptions.limits(room: Room) {
-    pingPeriodMillis = room.pingPeriod.inWholeMilliseconds
-    timeoutMillis = room.pingPeriod.inWholeMilliseconds
+fun WebSockets.WebSocketOptions.limits() {
     maxFrameSize = MAX_MESSAGE_BYTES
     channels {
         incoming = bounded(FRAMES)
@@ -40,7 +38,8 @@ fun Route.peers(room: Room) {
         }
         method(HttpMethod.Get) {
             withSeat(room) {
-                webSocket {
+                // Ktor's other sessions answer for the peer, to pings and closes: a conversation has to see them.
+                webSocketRaw {
                     call.logged { converse(call.peer, room) }
                     // Ends the connection, whether the peer has confirmed that or not.
                     throw CancellationException("the conversation is over")

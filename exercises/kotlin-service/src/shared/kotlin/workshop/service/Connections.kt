@@ -161,10 +161,15 @@ class Connections(
         ) {
             // `100 Continue` is no answer yet, and a connection that has become a WebSocket stays under way.
             if (message is HttpResponse) isFinal = message.status().codeClass() != HttpStatusClass.INFORMATIONAL
-            // From here on its pings tell whether the peer takes anything.
-            if (message is HttpResponse && message.status() == SWITCHING_PROTOCOLS) context.pipeline().remove(WRITE_TIMEOUT)
+            if (message is HttpResponse && message.status() == SWITCHING_PROTOCOLS) becomesSocket(context)
             if (message is LastHttpContent && isFinal) promise.addListener(answered(context))
             context.write(message, promise)
+        }
+
+        private fun becomesSocket(context: ChannelHandlerContext) {
+            // From here on its pings tell whether the peer takes anything.
+            context.pipeline().remove(WRITE_TIMEOUT)
+            context.pipeline().addBefore(context.name(), null, FrameHeads())
         }
 
         private fun answered(context: ChannelHandlerContext) =

@@ -24,7 +24,7 @@ class Conditions(
 
 fun ApplicationRequest.conditions() =
     Conditions(
-        mustMatch = tagsIn(HttpHeaders.IfMatch),
+        mustMatch = both(tagsIn(HttpHeaders.IfMatch), tagsInLists()),
         mustNotMatch = tagsIn(HttpHeaders.IfNoneMatch).orEmpty(),
     )
 
@@ -78,6 +78,26 @@ private fun ApplicationRequest.tagsIn(header: String): List<String>? {
     if (!TAGS.matches(text)) throw ProblemException(HttpStatusCode.BadRequest, "$header must be * or a list of entity tags")
     return TAG.findAll(text).map { it.groupValues[1] }.toList()
 }
+
+/**
+ * The tags that the header `If` of WebDAV names, by RFC 4918, section 10.4: `(["a"]) (["b"])`. One of its lists has to hold. There are
+ * no locks here, so a list with a lock token does not. Neither does one that says more than a tag, or that is about another path: of
+ * what is not understood nothing is overwritten.
+ */
+private fun ApplicationRequest.tagsInLists(): List<String>? {
+    val lists = headers["If"] ?: return null
+    if (lists.trimStart().startsWith('<')) return emptyList()
+    return lists.split(')').mapNotNull { LIST.matchEntire(it)?.groupValues?.get(1) }
+}
+
+/** What two headers want, each of which may want nothing. */
+private fun both(
+    left: List<String>?,
+    right: List<String>?,
+): List<String>? = if (left == null || right == null) left ?: right else right.filter(left::names)
+
+/** `(["a"]`, of which the end was a separator. */
+private val LIST = Regex("\\s*\\(\\s*\\[(?:W/)?(\"[^\"]*\")]\\s*")
 
 private val TAG = Regex("(?:W/)?(\"[^\"]*\")")
 

@@ -1,6 +1,9 @@
 // Lets a peer into the room, over a WebSocket.
 package workshop.records
 
+import io.netty.channel.Channel
+import io.netty.handler.codec.http.websocketx.WebSocket13FrameDecoder
+import io.netty.handler.codec.http.websocketx.WebSocketDecoderConfig
 import org.springframework.http.server.reactive.ServerHttpResponseDecorator
 import org.springframework.web.bind.annotation.GetMapping
 import org.springframework.web.bind.annotation.PathVariable
@@ -39,7 +42,11 @@ class PeersRoute(
         val peer = SinkPeer(name, settings.queue)
         room.enter(peer)
         val conversation = Conversation(peer, room) { exchange.endConnection() }
-        return handshake.handleRequest(exchange, conversation).doOnError { room.leave(peer) }
+        return handshake
+            .handleRequest(exchange) { session ->
+                exchange.refuseReservedBits()
+                conversation.handle(session)
+            }.doOnError { room.leave(peer) }
     }
 
     @RequestMapping("/peers/{name}", method = [POST, PUT, PATCH, DELETE, OPTIONS])
@@ -47,6 +54,15 @@ class PeersRoute(
 }
 
 /** Whatever is still to be written: a peer that does not read would keep it for as long as it likes. */
-private fun ServerWebExchange.endConnection() {
-    ServerHttpResponseDecorator.getNativeResponse<HttpServerResponse>(response).withConnection { it.channel().close() }
+private fun ServerWebExchange.endConnection() = connection { it.close() }
+
+/** Reactor Netty lets them pass for extensions, of which there are none here. */
+private fun ServerWebExchange.refuseReservedBits() =
+    connection {
+        val strict = WebSocketDecoderConfig.newBuilder().maxFramePayloadLength(MAX_MESSAGE_BYTES)
+        it.pipeline().replace(WebSocket13FrameDecoder::class.java, null, WebSocket13FrameDecoder(strict.build()))
+    }
+
+private fun ServerWebExchange.connection(use: (Channel) -> Unit) {
+    ServerHttpResponseDecorator.getNativeResponse<HttpServerResponse>(response).withConnection { use(it.channel()) }
 }

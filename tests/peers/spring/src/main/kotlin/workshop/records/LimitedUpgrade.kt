@@ -1,4 +1,5 @@
-// Has Tomcat close a socket when the head of a frame announces too much. By itself it notices when too much has come.
+// Has Tomcat close a socket when the head of a frame announces too much. By itself it notices when too much has come. And keeps it from
+// compressing what every browser offers to compress.
 package workshop.records
 
 import jakarta.servlet.http.HttpServletRequest
@@ -16,13 +17,18 @@ import org.apache.tomcat.websocket.server.WsHandshakeRequest
 import org.apache.tomcat.websocket.server.WsHttpUpgradeHandler
 import org.apache.tomcat.websocket.server.WsServerContainer
 import java.nio.ByteBuffer
+import java.util.Collections
+import java.util.Enumeration
 
-/** A request that becomes a WebSocket whose frames are limited. */
+/** A request that becomes a WebSocket whose frames are limited, and which has no extensions. */
 class LimitedUpgrade(
     request: HttpServletRequest,
 ) : HttpServletRequestWrapper(request) {
     override fun <T : HttpUpgradeHandler> upgrade(handler: Class<T>): T =
         if (handler == WsHttpUpgradeHandler::class.java) handler.cast(super.upgrade(LimitedFrames::class.java)) else super.upgrade(handler)
+
+    override fun getHeaders(name: String): Enumeration<String> =
+        if (name.equals("Sec-WebSocket-Extensions", ignoreCase = true)) Collections.emptyEnumeration() else super.getHeaders(name)
 }
 
 class LimitedFrames : WsHttpUpgradeHandler() {

@@ -25,10 +25,22 @@ fun parseMessage(json: String): PeerMessage? {
         } catch (_: JacksonException) {
             return null
         }
-    val (to, text) = listOf("to", "text").map { message.path(it) }
-    if (!text.isString || !(to.isString || to.isNull || to.isMissingNode)) return null
-    return PeerMessage(to.takeIf(JsonNode::isString)?.stringValue(), text.stringValue())
+    val text = message.path("text").text() ?: return null
+    val to = message.path("to")
+    if (to.isNull || to.isMissingNode) return PeerMessage(null, text)
+    return to.text()?.let { PeerMessage(it, text) }
 }
+
+/** Null when it is no text. Half an emoji is none: JSON can escape it, as `"\ud83d"`, but nothing can be sent for it. */
+private fun JsonNode.text(): String? = takeIf(JsonNode::isString)?.stringValue()?.takeIf { it.none(Char::isSurrogate) || it.isWhole() }
+
+private fun String.isWhole(): Boolean =
+    try {
+        encodeToByteArray(throwOnInvalidSequence = true)
+        true
+    } catch (_: CharacterCodingException) {
+        false
+    }
 
 /** What arrives. */
 fun delivered(

@@ -1,6 +1,7 @@
 //! What every part of the tool needs: the checkout, the exercises in it, files, processes, and errors for people.
 
 pub mod calls;
+pub mod clock;
 pub mod container;
 pub mod environment;
 pub mod exercise;

@@ -7,6 +7,7 @@
     reason = "the numbers of a test run are small, and figures are rounded for people"
 )]
 
+mod ages;
 mod board;
 mod build;
 mod calibrate;

@@ -94,6 +94,13 @@ pub fn machine_cpu() -> Option<Duration> {
     Some(in_ticks(busy.sum()))
 }
 
+/// CPU time that the hypervisor has given to other machines since this one's start.
+pub fn stolen_cpu() -> Option<Duration> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    Some(in_ticks(line.split_whitespace().nth(7)?.parse().ok()?))
+}
+
 /// CPU time of the compilers of a JVM, which HotSpot runs in threads of their own; zero for every other process.
 pub fn compilers_cpu(pid: u32) -> Option<Duration> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
@@ -238,6 +245,16 @@ pub struct Process {
 }
 
 impl Process {
+    /// One of this name and parent that has spent so much; for tests of what looks at many.
+    pub fn of(name: &str, parent: u32, spent: Duration) -> Process {
+        Process {
+            name: name.to_owned(),
+            parent,
+            own_ticks: (spent.as_millis() / 10).try_into().unwrap_or(u64::MAX),
+            children_ticks: 0,
+        }
+    }
+
     /// Parses the line of `/proc/PID/stat`. The program's name is in parentheses and may hold anything, so the fields
     /// are counted after the last one.
     fn parse(line: &str) -> Option<Process> {

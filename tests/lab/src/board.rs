@@ -16,12 +16,15 @@ use workshop_results::write::escape;
 
 use workshop::room::{self, Background, Person, Room, RoomLine};
 use workshop_base::clock;
-use workshop_base::terminal::{before_more, columns};
+use workshop_base::terminal::{before_more, columns, of_others};
 
 use crate::ages::Ages;
 
 /// How often the lines are read again. Shares and synced folders have no events that one could wait for.
 const AGAIN: Duration = Duration::from_secs(2);
+
+/// The longest line about a file of somebody else's, in columns.
+const LONGEST_FAULT: usize = 300;
 
 /// How long the board waits for its page to be written.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -30,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 pub fn run(workspace: &Workspace, folder: &Path) -> anyhow::Result<Outcome> {
     let board = Board::gather(folder)?;
     for fault in &board.left_out {
-        println!("left out: {fault}");
+        println!("left out: {}", of_others(fault, LONGEST_FAULT));
     }
     let shown = folder.display();
     if board.count() == 0 {

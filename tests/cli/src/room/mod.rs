@@ -6,7 +6,7 @@ mod line;
 mod people;
 mod seat;
 
-pub use background::{Background, within};
+pub use background::Background;
 pub use line::RoomLine;
 pub use people::{Look, Person, Room, RoomMinutes, minutes};
 pub use seat::{Seat, note};

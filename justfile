@@ -34,6 +34,12 @@ doctor: tool
 book: tool
     {{ workshop }} book
 
+# The book as one PDF, by Node and the system's Chromium
+[group('start here')]
+pdf file: book
+    npm --prefix tests/book/browser ci --ignore-scripts --omit=optional --no-audit --no-fund --silent
+    node tests/book/browser/pdf.mjs "$@"
+
 # The book at a local address, rebuilt at every change
 [group('start here')]
 [no-exit-message]

@@ -20,6 +20,9 @@
         document.getElementById('mdbook-menu-bar')?.setAttribute('role', 'banner');
     }
 
+    // The icon of a note says what the word beside it says.
+    main?.querySelectorAll('blockquote svg:not([role])').forEach(icon => icon.setAttribute('aria-hidden', 'true'));
+
     // Tasks: each box gets its sentence as a label, can be ticked, and stays so in this browser.
     const boxes = main?.querySelectorAll('li > input[type="checkbox"], li > p:first-child > input[type="checkbox"]') ?? [];
     boxes.forEach((box, at) => {

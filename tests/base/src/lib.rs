@@ -2,6 +2,7 @@
 
 pub mod calls;
 pub mod cases;
+pub mod clock;
 pub mod container;
 pub mod environment;
 pub mod exercise;

@@ -191,6 +191,16 @@ pub struct Process {
 }
 
 impl Process {
+    /// One of this name and parent that has spent so much; for tests of what looks at many.
+    pub fn of(name: &str, parent: u32, spent: Duration) -> Process {
+        Process {
+            name: name.to_owned(),
+            parent,
+            own_ticks: (spent.as_millis() / 10).try_into().unwrap_or(u64::MAX),
+            children_ticks: 0,
+        }
+    }
+
     /// Parses the line of `/proc/PID/stat`. The program's name is in parentheses and may hold anything, so the fields
     /// are counted after the last one.
     fn parse(line: &str) -> Option<Process> {

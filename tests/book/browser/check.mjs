@@ -8,7 +8,8 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { chromium } from 'playwright-core';
+import { open, printPdf } from './pdf.mjs';
+import * as reading from './reading.mjs';
 
 // Text is read without drawing, so what only drawing needs is never called.
 Object.assign(globalThis, { DOMMatrix: class {}, ImageData: class {}, Path2D: class {} });
@@ -20,25 +21,26 @@ const PAGES = [
     'exercises/12-route-by-route', 'exercises/14-waiting-for-others', 'contract', 'cheat-sheet', 'for-instructors',
     'instructors/talks', 'instructors/answer-sheets',
 ];
+// Every page is looked at on the wide screen, and those above on each.
 const SCREENS = [
-    { width: 1400, height: 900, colorScheme: 'light' },
+    { width: 1400, height: 900, colorScheme: 'light', everyPage: true },
     { width: 390, height: 844, colorScheme: 'dark' },
+    { width: 1400, height: 900, colorScheme: 'dark', forcedColors: 'active' },
 ];
+const NO_PAGES = ['index', 'print', 'toc', '404'];
+const everyPage = () => readdirSync(book, { recursive: true })
+    .filter(file => file.endsWith('.html')).map(file => file.slice(0, -'.html'.length)).filter(name => !NO_PAGES.includes(name)).sort();
+// Those with pictures in lines, which take the theme's colors.
+const PICTURES = ['the-port/absent-wrong-broken', 'the-port/cancellation-is-drop', 'under-load/where-the-permit-goes'];
 // mdBook's own: a label that is a button.
 const NOT_OURS = ['#mdbook-sidebar-toggle'];
 const faults = [];
 
-/** Tells what keeps the check from judging, and ends with the exit code for that. */
-function giveUp(what, next) {
-    console.error(`error: ${what}\nnext: ${next}`);
-    process.exit(2);
-}
-
 async function accessibility(browser) {
     const axe = createRequire(import.meta.url).resolve('axe-core');
-    for (const { width, height, colorScheme } of SCREENS) {
-        const context = await browser.newContext({ viewport: { width, height }, colorScheme });
-        for (const name of PAGES) {
+    for (const { width, height, colorScheme, forcedColors = 'none', everyPage: isEvery = false } of SCREENS) {
+        const context = await browser.newContext({ viewport: { width, height }, colorScheme, forcedColors });
+        for (const name of new Set([...PAGES, ...isEvery ? everyPage() : []])) {
             const file = resolve(book, `${name}.html`);
             if (!existsSync(file)) {
                 faults.push(`${name}: this page is gone; take it out of PAGES in tests/book/browser/check.mjs, or correct its name`);
@@ -52,7 +54,7 @@ async function accessibility(browser) {
             const { violations } = await page.evaluate(notOurs => axe.run({ exclude: notOurs }), NOT_OURS);
             for (const { id, help, nodes } of violations) {
                 const [{ html }] = nodes;
-                faults.push(`${name}, ${width} px, ${colorScheme}: ${id} (${nodes.length}): ${help}: ${html.slice(0, 160)}`);
+                faults.push(`${name}, ${width} px, ${colorScheme}${forcedColors === 'active' ? ', forced colors' : ''}: ${id} (${nodes.length}): ${help}: ${html.slice(0, 160)}`);
             }
             const wider = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
             if (wider > 0) {
@@ -88,10 +90,7 @@ function overlapping(texts) {
 }
 
 async function print(browser) {
-    const page = await browser.newPage();
-    await page.goto(pathToFileURL(resolve(book, 'print.html')).href);
-    const data = new Uint8Array(await page.pdf({ format: 'A4', margin: { top: '12mm', bottom: '12mm', left: '10mm', right: '10mm' } }));
-    await page.close();
+    const data = new Uint8Array(await printPdf(browser, book));
     const printed = await getDocument({ data, verbosity: VerbosityLevel.ERRORS }).promise;
     for (let number = 1; number <= printed.numPages; number++) {
         const { items } = await (await printed.getPage(number)).getTextContent();
@@ -212,20 +211,20 @@ async function katas(browser) {
     await page.close();
 }
 
-if (!existsSync(resolve(book, 'print.html'))) {
-    giveUp(`there is no book in ${book}`, 'mdbook build, in the root of the checkout');
-}
-const executablePath = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
-if (!executablePath) {
-    giveUp('there is no Chromium', 'apt install chromium, or set CHROMIUM to where it is');
-}
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+const browser = await open(book);
 let printed;
 try {
     await accessibility(browser);
     await talk(browser);
     await question(browser);
     await katas(browser);
+    const fault = found => faults.push(found);
+    await reading.keys(browser, book, fault);
+    await reading.codeByKeyboard(browser, book, fault);
+    await reading.forcedColors(browser, book, [...PAGES, ...PICTURES], fault);
+    await reading.zoomed(browser, book, PAGES, fault);
+    await reading.withoutScripts(browser, book, everyPage(), fault);
+    await reading.aloud(browser, book, fault);
     printed = await print(browser);
 } finally {
     await browser.close();

@@ -7,13 +7,13 @@
     reason = "the numbers of a test run are small, and figures are rounded for people"
 )]
 
+mod ages;
 mod board;
 mod build;
 mod calibrate;
 mod endurance;
 mod image;
 mod measure;
-mod people;
 mod report;
 
 use workshop::cli::{LabCommand, LongRun, MeasureArgs};

@@ -12,6 +12,7 @@ use crate::write::{escape, html};
 use workshop_base::exercise::Catalogue;
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
+use workshop_base::terminal::{before_more, of_others};
 use workshop_base::workspace::Workspace;
 
 /// What the pages of the book add to the values that this page needs of mdBook.
@@ -23,6 +24,9 @@ table { border-collapse: collapse; }
 .results > * { max-width: none; }
 ";
 
+/// The longest name of a folder that is shown, in columns.
+const LONGEST_NAME: usize = 40;
+
 /// A measurement, and the name of who took it.
 type NamedResult = (String, ResultFile);
 
@@ -33,6 +37,8 @@ pub struct Board {
     measured: Vec<NamedResult>,
     /// What isn't on it, each with the reason.
     pub left_out: Vec<String>,
+    /// Where each file was seen first. A laptop that is a copy of another one has that one's results, too.
+    first: BTreeMap<Vec<u8>, String>,
 }
 
 impl Board {
@@ -42,6 +48,7 @@ impl Board {
         let mut board = Board {
             measured: Vec::new(),
             left_out: Vec::new(),
+            first: BTreeMap::new(),
         };
         for (name, results) in people(folder)? {
             let files = result_files(&results).unwrap_or_default();
@@ -60,12 +67,18 @@ impl Board {
     fn take(&mut self, folder: &Path, name: &str, path: &Path) {
         // Paths are shown as those below the folder.
         let here = Workspace::at(folder);
+        let shown = files::shown(&here, path);
+        if let Ok(bytes) = fs::read(path)
+            && let Some(first) = self.first.insert(bytes, shown.clone())
+        {
+            let fault = format!("{shown} is a copy of {first}, so it is on the board once.");
+            self.left_out.push(fault);
+            return;
+        }
         match ResultFile::read(path) {
             Ok(result) if [CALIBRATION, TURNS].contains(&&*result.task) => {}
             Ok(result) => match unfit(&result) {
-                Some(why) => self
-                    .left_out
-                    .push(format!("{} {why}.", files::shown(&here, path))),
+                Some(why) => self.left_out.push(format!("{shown} {why}.")),
                 None => self.measured.push((label(name, &result), result)),
             },
             Err(error) => self.left_out.push(unreadable(&here, path, &error)),
@@ -116,7 +129,7 @@ impl Board {
 }
 
 /// The folders of people, and where their results are.
-fn people(folder: &Path) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+fn people(folder: &Path) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let entries = fs::read_dir(folder).map_err(|error| {
         Trouble::new(format!("{} cannot be listed: {error}", folder.display()))
             .expected("a folder that holds a folder per person")
@@ -125,13 +138,16 @@ fn people(folder: &Path) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     let folders = entries.flatten().filter(|entry| entry.path().is_dir());
     let people = folders.map(|entry| {
         let name = entry.file_name().to_string_lossy().into_owned();
+        let name = before_more(&of_others(&name, LONGEST_NAME));
         let results = entry.path().join("results");
         match results.is_dir() {
             true => (name, results),
             false => (name, entry.path()),
         }
     });
-    Ok(people.collect())
+    let mut people: Vec<(String, PathBuf)> = people.collect();
+    people.sort();
+    Ok(people)
 }
 
 /// Who is named beside a mark.

@@ -95,7 +95,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         println!("the load:  {}", order.typed());
     }
 
-    let database = lab.first_process().await;
+    let database = lab.first_process;
     let mut courses: BTreeMap<String, Vec<Vec<Option<f64>>>> = BTreeMap::new();
     let mut rounds = Vec::new();
     for turn in turns(&session.plan, &subjects) {

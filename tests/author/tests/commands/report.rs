@@ -444,6 +444,30 @@ fn the_board_has_everybody_on_one_axis_and_names_what_it_leaves_out() {
 }
 
 #[test]
+fn a_copy_of_a_laptop_and_a_name_that_is_a_command_spoil_no_board() {
+    let course = course();
+    course.write("book/theme/workshop.css", "");
+    let mut ada = reads();
+    ada.target = "exercise-3".to_owned();
+    collected(&course, "Ada/results/exercise-3.json", ada.clone());
+    collected(&course, "Ben/results/exercise-3.json", ada.clone());
+    ada.taken_at = "2025-11-22T09:30:00Z".to_owned();
+    let long = format!("\u{1b}[2J{}", "x".repeat(200));
+    collected(&course, &format!("{long}/exercise-3.json"), ada);
+    let said = course.passes(&["board", "room"]);
+    assert_says(
+        &said,
+        &[
+            "room/board.html holds 2 measurements.",
+            "Ben/results/exercise-3.json is a copy of Ada/results/exercise-3.json",
+        ],
+    );
+    let page = course.read("room/board.html");
+    assert_says(&page, &[" [2Jxxx", "x: 1.50 (1.25 to 1.75), faster</text>"]);
+    assert!(!page.contains(&"x".repeat(60)) && !page.contains('\u{1b}'));
+}
+
+#[test]
 fn a_folder_is_meant_as_seen_from_where_just_was_called() {
     let course = course();
     course.write("below/room/readme.txt", "");

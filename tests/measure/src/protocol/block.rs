@@ -16,6 +16,7 @@ use crate::protocol::warmup::{self, WarmUpLimits, WarmedUp};
 use crate::protocol::{front, ids};
 use crate::tools::first_answer;
 use crate::tools::oha::{Load, Order};
+use workshop_base::clock::{ClockJumps, Clocks};
 use workshop_base::outcome::Trouble;
 use workshop_base::process::{self, Memory, since};
 use workshop_harness::front::Front;
@@ -58,6 +59,19 @@ impl Observed {
         let keys = keys.into_iter();
         self.invalid
             .extend(keys.map(|key| (key, reason.to_owned())));
+    }
+
+    /// Takes the right to speak for anything away from a block in which the machine has slept: connections were idle, and caches cold. A date
+    /// that jumps changes nothing, since times are taken by clocks without one.
+    pub fn judge(&mut self, jumps: ClockJumps) {
+        let slept = ClockJumps {
+            set_s: 0.0,
+            ..jumps
+        };
+        if let Some(reason) = slept.in_words() {
+            let keys: Vec<Key> = self.values.keys().cloned().collect();
+            self.invalid(keys, &reason);
+        }
     }
 
     /// As a block of a side; rounds and places count from 1.
@@ -273,6 +287,7 @@ pub struct Block<'t> {
     pub observed: Observed,
     /// The machine before it.
     before: Option<CpuTimes>,
+    clocks: Clocks,
     /// What the warm-up came to, and its CPU time.
     warm: Option<(WarmedUp, Option<Duration>)>,
 }
@@ -289,6 +304,7 @@ impl<'t> Block<'t> {
     {
         Box::pin(async move {
             let (subject, before) = (turn.subject, CpuTimes::now());
+            let clocks = Clocks::now();
             session.progress.part(&turn.title);
             start(session, subject).await?.stop().await?;
             let started = start(session, subject).await?;
@@ -303,6 +319,7 @@ impl<'t> Block<'t> {
                 started,
                 observed,
                 before,
+                clocks,
                 warm: None,
             })
         })
@@ -374,7 +391,12 @@ impl<'t> Block<'t> {
             if self.started.stop().await? == Stopped::Killed {
                 self.observed.value(HUNG, Some(1.0));
             }
-            session.neighbors.since(self.before);
+            session
+                .neighbors
+                .since(self.before, &[self.turn.subject.id()]);
+            let jumps = Clocks::now().since(&self.clocks);
+            self.observed.judge(jumps);
+            session.jumps = session.jumps.and(jumps);
             Ok(self.turn.record(self.observed))
         })
     }

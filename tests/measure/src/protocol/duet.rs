@@ -18,6 +18,7 @@ use crate::protocol::plan::{DUET_RATE, shuffled};
 use crate::protocol::session::Session;
 use crate::protocol::subject::Subject;
 use crate::tools::oha::Load;
+use workshop_base::clock::Clocks;
 use workshop_base::process::{self, since};
 use workshop_results::file::BlockRecord;
 use workshop_results::key::CPU_PER_REQUEST;
@@ -128,9 +129,15 @@ async fn play_round(
     }
     let started: Vec<Started> = started.into_iter().flatten().collect();
     together(session, sides, &started, path, played.rate, SETTLING).await?;
-    let before = CpuTimes::now();
-    let observed = together(session, sides, &started, path, played.rate, played.extent.1).await?;
-    session.neighbors.since(before);
+    let (before, clocks) = (CpuTimes::now(), Clocks::now());
+    let mut observed =
+        together(session, sides, &started, path, played.rate, played.extent.1).await?;
+    session.neighbors.since(before, &names);
+    let jumps = Clocks::now().since(&clocks);
+    session.jumps = session.jumps.and(jumps);
+    for observed in &mut observed {
+        observed.judge(jumps);
+    }
     for (side, observed) in sides.iter().zip(observed) {
         let place = played.records.len() + 1;
         played

@@ -4,6 +4,7 @@
 //! A task calls the steps that it needs, and adds what is its own.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
@@ -319,6 +320,15 @@ impl<'a> Session<'a> {
             database::close(self.statements.take()).await;
             database::close(self.activity.take()).await;
             self.notes.extend(self.neighbors.note());
+            self.notes.extend(notes::on_clocks(self.jumps));
+            let at_the_end = notes::on_power(Path::new(machine::POWER));
+            if !self
+                .notes
+                .iter()
+                .any(|note| at_the_end.as_ref() == Some(note))
+            {
+                self.notes.extend(at_the_end);
+            }
             let mut manifest = self.lab.manifest(subjects);
             manifest.connections = self.connections;
             manifest.round_trips = round_trips(subjects);

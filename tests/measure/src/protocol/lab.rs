@@ -43,6 +43,8 @@ pub struct Lab<'a> {
     pub seeded: Seeded,
     /// Where the data set is; it is only read.
     pub database_url: String,
+    /// The first process of PostgreSQL, where it is known: what CPU time is the database's.
+    pub first_process: Option<u32>,
     scratch: scratch::Folder,
 }
 
@@ -87,20 +89,19 @@ impl<'a> Lab<'a> {
             datasets::forget_migrations(&server, data_set).await?;
             let database_url = datasets::shared_url(&server, data_set);
             let scratch = scratch::Folder::below(&workspace.state().join("measure"), "run")?;
+            let first_process = match server.connect_for_maintenance().await {
+                Ok(mut connection) => database::first_process(&mut connection).await,
+                Err(_) => None,
+            };
             Ok(Lab {
                 workspace,
                 server,
                 seeded,
                 database_url,
+                first_process,
                 scratch,
             })
         })
-    }
-
-    /// The first process of PostgreSQL, where it is known: what CPU time is the database's.
-    pub async fn first_process(&self) -> Option<u32> {
-        let mut connection = self.server.connect_for_maintenance().await.ok()?;
-        database::first_process(&mut connection).await
     }
 
     /// A reader's service must answer this path, with this database, before anybody waits for its release build.

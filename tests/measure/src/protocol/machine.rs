@@ -10,6 +10,30 @@ use workshop_results::manifest::Machine;
 const GOVERNOR: &str = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
 const DEVICE_TREE_MODEL: &str = "/proc/device-tree/model";
 
+/// Where the kernel says what the machine has its power from.
+pub const POWER: &str = "/sys/class/power_supply";
+
+/// True where a battery of the machine's own is being emptied, and no mains are there. Mice and headsets have batteries, too.
+pub fn on_battery(folder: &Path) -> bool {
+    let supplies = fs::read_dir(folder).into_iter().flatten().flatten();
+    let supplies: Vec<_> = supplies.map(|entry| entry.path()).collect();
+    let says = |supply: &Path, file: &str, word: &str| {
+        fs::read_to_string(supply.join(file)).is_ok_and(|text| text.trim() == word)
+    };
+    let is_mains = |supply: &Path| {
+        ["Mains", "USB"]
+            .iter()
+            .any(|kind| says(supply, "type", kind))
+    };
+    let plugged = |supply: &Path| is_mains(supply) && says(supply, "online", "1");
+    let emptied = |supply: &Path| {
+        says(supply, "type", "Battery")
+            && says(supply, "status", "Discharging")
+            && !says(supply, "scope", "Device")
+    };
+    supplies.iter().any(|supply| emptied(supply)) && !supplies.iter().any(|supply| plugged(supply))
+}
+
 /// Looks at this machine.
 pub fn look() -> Machine {
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();

@@ -1,10 +1,12 @@
 //! What a reader must know of a measurement, in sentences.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::protocol::machine;
 use crate::protocol::subject::Subject;
+use workshop_base::clock::ClockJumps;
 use workshop_base::process;
 use workshop_base::target::Language;
 use workshop_results::figures::figure;
@@ -38,7 +40,26 @@ pub fn standing(subjects: &[Subject], mode: Mode) -> Vec<String> {
         notes.push(process::NO_PROC.to_owned());
     }
     notes.extend(machine::warning(&machine::look()));
+    notes.extend(on_power(Path::new(machine::POWER)));
     notes
+}
+
+/// What a battery does to figures, where the machine runs on one, as this folder of the kernel says.
+pub fn on_power(folder: &Path) -> Option<String> {
+    machine::on_battery(folder).then(|| {
+        "the machine ran on its battery, which slows its CPU down as it likes; plug it in and measure again".to_owned()
+    })
+}
+
+/// What has happened to the machine's clocks meanwhile, and what of it counts.
+pub fn on_clocks(jumps: ClockJumps) -> Option<String> {
+    let said = jumps.in_words()?;
+    Some(match jumps.slept_s > 0.0 {
+        true => format!("{said} while it measured: the blocks in which it slept don't count"),
+        false => format!(
+            "{said} while it measured: figures are timed by a clock that nobody sets, so they hold"
+        ),
+    })
 }
 
 /// Under which rates duets were played, in which rounds; `alone` where one service played by itself.
@@ -118,12 +139,18 @@ pub fn on_blocks(records: &[BlockRecord], subjects: &[Subject]) -> Vec<String> {
             ));
         }
         for record in &of_side {
-            let invalid = record.invalid.iter();
-            notes.extend(invalid.map(|(key, reason)| {
-                format!(
-                    "round {}, {side}: {key} does not count: {reason}",
-                    record.round
-                )
+            let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+            for (key, reason) in &record.invalid {
+                by_reason.entry(reason).or_default().push(key.to_string());
+            }
+            notes.extend(by_reason.into_iter().map(|(reason, keys)| {
+                let round = record.round;
+                let what = match &keys[..] {
+                    [key] => format!("{key} does not count"),
+                    keys if keys.len() == record.values.len() => "nothing counts".to_owned(),
+                    keys => format!("{} don't count", keys.join(", ")),
+                };
+                format!("round {round}, {side}: {what}: {reason}")
             }));
         }
     }
@@ -166,5 +193,63 @@ mod tests {
         ] {
             assert!(notes.contains(said), "{notes}");
         }
+    }
+
+    #[test]
+    fn a_block_in_which_the_machine_slept_counts_for_nothing_and_a_clock_that_is_set_is_only_noted()
+    {
+        let jumps = |slept_s, set_s| ClockJumps { slept_s, set_s };
+        let judged = |jumps| {
+            let mut observed = crate::protocol::block::Observed::default();
+            observed.value(P99, Some(1.0));
+            observed.value(GENERATOR_SHARE, Some(0.1));
+            observed.judge(jumps);
+            on_blocks(&[observed.record(1, 1, "kotlin")], &[]).join("\n")
+        };
+        let said = judged(jumps(34.0, 0.0));
+        assert!(
+            said.contains("round 1, kotlin: nothing counts: the machine slept for 34 s"),
+            "{said}"
+        );
+        assert!(!judged(jumps(0.0, 300.0)).contains("count"));
+        let note = on_clocks(jumps(0.0, -300.0)).unwrap_or_default();
+        assert!(note.contains("set back by 300 s") && note.ends_with("so they hold"));
+        let note = on_clocks(jumps(34.0, 0.0)).unwrap_or_default();
+        assert!(note.ends_with("don't count"), "{note}");
+        assert_eq!(on_clocks(jumps(0.0, 0.0)), None);
+    }
+
+    #[test]
+    fn a_laptop_on_its_battery_is_noted_and_a_mouse_s_battery_is_not() -> std::io::Result<()> {
+        let supply = |root: &Path, name: &str, files: &[(&str, &str)]| {
+            let folder = root.join(name);
+            std::fs::create_dir_all(&folder)?;
+            files
+                .iter()
+                .try_for_each(|(file, text)| std::fs::write(folder.join(file), text))
+        };
+        let battery = [("type", "Battery\n"), ("status", "Discharging\n")];
+        for (mains, mouse, expected) in [
+            ("0\n", false, true),
+            ("1\n", false, false),
+            ("1\n", true, false),
+            ("", true, false),
+            ("", false, true),
+        ] {
+            let root = tempfile::tempdir()?;
+            if !mains.is_empty() {
+                supply(root.path(), "AC", &[("type", "Mains\n"), ("online", mains)])?;
+            }
+            if mouse {
+                supply(root.path(), "hidpp_battery_0", &battery)?;
+                supply(root.path(), "hidpp_battery_0", &[("scope", "Device\n")])?;
+            } else {
+                supply(root.path(), "BAT0", &battery)?;
+            }
+            let note = on_power(root.path());
+            assert_eq!(note.is_some(), expected, "{mains:?}, {mouse}: {note:?}");
+        }
+        assert_eq!(on_power(Path::new("/nowhere")), None);
+        Ok(())
     }
 }

@@ -13,6 +13,7 @@ use crate::protocol::subject::{Subject, ids, pairs};
 use crate::protocol::{ids, notes};
 use crate::tools::database::Watch;
 use crate::tools::oha::{Call, Load, Oha, Order};
+use workshop_base::clock::ClockJumps;
 use workshop_base::terminal::{Style, paint};
 use workshop_harness::service::{PriceSettings, Service, Settings};
 
@@ -42,6 +43,8 @@ pub struct Session<'a> {
     pub connections: u32,
     /// What else the machine did.
     pub neighbors: Neighbors,
+    /// What has happened to the machine's clocks.
+    pub jumps: ClockJumps,
     /// Where it is.
     pub progress: Progress,
     /// What a reader must know.
@@ -98,7 +101,8 @@ impl<'a> Session<'a> {
             activity: None,
             header: header(&key()),
             connections: CONNECTIONS,
-            neighbors: Neighbors::default(),
+            neighbors: Neighbors::beside(lab.first_process),
+            jumps: ClockJumps::default(),
             progress: Progress::begin(expected),
             notes: notes::standing(subjects, asked.mode),
         }

@@ -1,5 +1,6 @@
 //! The database's part: its ceiling without any service (pgbench), and its own time per request (pg_stat_statements).
 
+use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +12,7 @@ use sqlx::{Connection, PgConnection};
 use url::Url;
 
 use crate::tools;
-use workshop_base::process;
+use workshop_base::process::{self, Process};
 
 /// Above this share of pgbench's throughput, a service's throughput is the database's.
 pub const CEILING_SHARE: f64 = 0.8;
@@ -126,6 +127,8 @@ impl Watch {
 
 /// The name of PostgreSQL's processes.
 const POSTGRES: &str = "postgres";
+/// What the processes of a container are below.
+const CONTAINED_BY: &str = "containerd-shim";
 
 /// The processes of the server that answers on this connection, by the first of them. None where it isn't on this machine, or has
 /// other numbers for its processes, as in a container.
@@ -140,19 +143,43 @@ pub async fn first_process(connection: &mut PgConnection) -> Option<u32> {
         .filter(is_postgres)
 }
 
-/// The CPU time so far of a server by its first process, or of all PostgreSQL servers of this machine; those processes included
-/// that have ended. None where there are none.
+/// The CPU time so far of a server by its first process, or of those that may be it; those processes included that have ended. None
+/// where there are none.
 pub fn cpu(first: Option<u32>) -> Option<Duration> {
     match first {
         Some(first) => process::cpu(&[first]),
         None => {
             let all = process::all();
-            let named = all.values().filter(|process| process.name == POSTGRES);
-            named
-                .map(process::Process::cpu)
-                .reduce(|sum, cpu| sum + cpu)
+            let ours = processes(None, &all);
+            let ours = ours.iter().filter_map(|pid| all.get(pid));
+            ours.map(Process::cpu).reduce(|sum, cpu| sum + cpu)
         }
     }
+}
+
+/// The processes of a server, by its first. Where that isn't known, the server may be in a container, and its processes have other numbers
+/// there: then those of all PostgreSQL servers in containers, or of all servers where none is in one.
+pub fn processes(first: Option<u32>, all: &HashMap<u32, Process>) -> HashSet<u32> {
+    if let Some(first) = first {
+        return process::descendants(&[first], all);
+    }
+    let named = |pid: &u32, name: &str| all.get(pid).is_some_and(|process| process.name == name);
+    let first_ones = all
+        .iter()
+        .filter(|(pid, process)| named(pid, POSTGRES) && !named(&process.parent, POSTGRES));
+    let first_ones: Vec<u32> = first_ones.map(|(pid, _)| *pid).collect();
+    let is_contained = |pid: &&u32| {
+        let above = |pid: &u32| all.get(pid).map(|process| process.parent);
+        let mut ancestors = std::iter::successors(Some(**pid), above).take(all.len());
+        ancestors.any(|pid| named(&pid, CONTAINED_BY))
+    };
+    let contained: Vec<u32> = first_ones.iter().filter(is_contained).copied().collect();
+    let ours = if contained.is_empty() {
+        first_ones
+    } else {
+        contained
+    };
+    process::descendants(&ours, all)
 }
 
 /// Closes the connection of a watch, where there is one.

@@ -11,6 +11,7 @@ pub mod chunk;
 
 use std::time::Duration;
 
+use workshop_base::clock::Clocks;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Interrupted;
 use workshop_base::target::{Language, Target};
@@ -277,22 +278,27 @@ impl<'a> Endurance<'a> {
             let service = &mut self.running[place];
             let side = &service.side;
             session.progress.phase(&format!("{part}, {side}"));
+            let clocks = Clocks::now();
             let went = service.chunk(session, &path, size, longest).await;
+            let jumps = Clocks::now().since(&clocks);
+            session.jumps = session.jumps.and(jumps);
             // An error of a tool ends the run as well, but not what was measured before it.
             let went = went.unwrap_or_else(|error| ChunkResult {
                 observed: None,
                 wrong: Some(format!("{error:#}")),
             });
             let (side, place) = (service.side.clone(), self.chunks.len() + 1);
-            let observed = went.observed;
-            let chunk = observed.map(|observed| observed.record(number as usize, place, &side));
+            let chunk = went.observed.map(|mut observed| {
+                observed.judge(jumps);
+                observed.record(number as usize, place, &side)
+            });
             self.chunks.extend(chunk);
             if let Some(reason) = went.wrong {
                 self.failed = Some(Failed { side, reason });
                 break;
             }
         }
-        session.neighbors.since(before);
+        session.neighbors.since(before, &[]);
     }
 
     /// How long the chunks take that are still to come: each as long as the last one of its service, or by the course's rate while there

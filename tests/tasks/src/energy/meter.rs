@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::energy::interval::{self, Energy, EnergyWindow};
 use crate::energy::source::{EnergySource, Sample, now_s};
+use workshop_base::clock::Clocks;
 
 /// Between two readings.
 const PERIOD: Duration = Duration::from_millis(500);
@@ -41,6 +42,7 @@ impl Meter {
         let oldest = now_s() - KEPT_S;
         self.samples.retain(|sample| sample.at_s >= oldest);
         self.look();
+        let clocks = Clocks::now();
         let from_s = now_s();
         let done = {
             tokio::pin!(work);
@@ -61,7 +63,9 @@ impl Meter {
             tokio::time::sleep(PERIOD).await;
             self.look();
         }
-        let energy = match &self.lost {
+        // Samples have dates, and what is used while the machine sleeps is nobody's.
+        let jumps = Clocks::now().since(&clocks).in_words();
+        let energy = match self.lost.as_ref().or(jumps.as_ref()) {
             Some(reason) => Err(reason.clone()),
             None => interval::energy(&self.samples, window),
         };

@@ -68,7 +68,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     ];
     let mut powered = Powered {
         meter: found.source.map(Meter::of),
-        database: lab.first_process().await,
+        database: lab.first_process,
         idle: Err("the idle machine was not measured".to_owned()),
     };
     let mut rounds = Vec::new();

@@ -1,0 +1,49 @@
+// The printed book: its print page through the system's Chromium, with an outline to jump by and tags for those who listen.
+// `npm ci --ignore-scripts --omit=optional`, then `node pdf.mjs FILE`, which reads book-html of the checkout, or the folder after FILE.
+import { existsSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { chromium } from 'playwright-core';
+
+/** Tells what keeps this from being done, and ends with the exit code for that. */
+function giveUp(what, next) {
+    console.error(`error: ${what}\nnext: ${next}`);
+    process.exit(2);
+}
+
+/** A browser for the book in this folder. */
+export async function open(book) {
+    if (!existsSync(resolve(book, 'print.html'))) {
+        giveUp(`there is no book in ${book}`, 'just book, in the root of the checkout');
+    }
+    const executablePath = process.env.CHROMIUM ?? ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
+    if (!executablePath) {
+        giveUp('there is no Chromium', 'apt install chromium, or set CHROMIUM to where it is');
+    }
+    return chromium.launch({ executablePath, args: ['--no-sandbox'] });
+}
+
+/** All pages of the book as one file. */
+export async function printPdf(browser, book) {
+    const page = await browser.newPage();
+    await page.goto(pathToFileURL(resolve(book, 'print.html')).href);
+    const margin = { top: '12mm', bottom: '12mm', left: '10mm', right: '10mm' };
+    const printed = await page.pdf({ format: 'A4', margin, outline: true, tagged: true, timeout: 0 });
+    await page.close();
+    return printed;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+    const [file, book = new URL('../../../book-html', import.meta.url).pathname] = process.argv.slice(2);
+    file ?? giveUp('where should the PDF go?', 'node pdf.mjs kotlin-to-rust.pdf');
+    const browser = await open(book);
+    try {
+        const printed = await printPdf(browser, book);
+        // As seen from where just was called.
+        const place = resolve(process.env.WORKSHOP_CALLED_FROM ?? '.', file);
+        writeFileSync(place, printed);
+        console.log(`${place}: ${(printed.length / 1e6).toFixed(1)} MB`);
+    } finally {
+        await browser.close();
+    }
+}

@@ -147,7 +147,7 @@ clean: tool
 kit dir: tool (bring "just" "mdbook" "oha" "hyperfine")
     {{ workshop }} kit "$@"
 
-# Do what a day in the room does, timed, on this machine (--plan one-day, two-days, three-days or under-load; or exercise-N …)
+# Do what a day in the room does, timed, on this machine (--plan one-day, two-days, three-days, craft or under-load; or exercise-N …)
 [group('for instructors')]
 rehearse *options: tool (bring "oha" "hyperfine")
     {{ workshop }} rehearse "$@"

@@ -86,6 +86,7 @@ suites! {
     "waiting-for-others" => waiting_for_others,
     "two-thousand-peers" => two_thousand_peers,
     "sockets-in-the-log" => sockets_in_the_log,
+    "bunks" => bunks,
     "qrcode" => qrcode,
     "qrcode-process" => qrcode_process,
     "qrcode-module" => qrcode_module,

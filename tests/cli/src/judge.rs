@@ -13,7 +13,7 @@ use workshop_harness::report::Report;
 use workshop_harness::run::judge_phases;
 use workshop_harness::scenarios::Place;
 use workshop_postgres::Server;
-use workshop_suites::forms;
+use workshop_suites::forms::{self, remarks};
 
 /// Builds a target and judges it by these suites, or by all that its exercise's check asks. A starter is red as its exercise says.
 pub async fn judge(
@@ -23,7 +23,7 @@ pub async fn judge(
     suites: Option<&[&str]>,
 ) -> anyhow::Result<Report> {
     let exercise = catalogue.of(target)?;
-    if let Some(alone) = exercise.filter(|exercise| !exercise.is_crate()) {
+    if let Some(alone) = exercise.filter(|exercise| exercise.is_judged_alone(target)) {
         return judge_alone(workspace, alone, target, false).await;
     }
     let server = Server::ensure(workspace).await?;
@@ -94,8 +94,10 @@ pub async fn judge_alone(
     in_turn: bool,
 ) -> anyhow::Result<Report> {
     let place = Crate::of(workspace, exercise, target);
-    if exercise.kind != Kind::Katas {
-        return forms::judge(exercise, &place);
+    match exercise.kind {
+        Kind::Katas => {}
+        Kind::Review => return remarks::judge(workspace, exercise, &place),
+        _ => return forms::judge(exercise, &place),
     }
     let katas = Katas::of(workspace, exercise)?;
     if in_turn && matches!(target, Target::Exercise(_)) {

@@ -10,7 +10,7 @@ use crate::katas;
 use crate::room;
 use crate::state::{self, CheckOutcome, DOES_NOT_START, Fault, LastCheck};
 use crate::subject::CheckTarget;
-use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
@@ -22,6 +22,7 @@ use workshop_harness::run::judge_phases;
 use workshop_harness::scenarios::Place;
 use workshop_harness::service::{NoStart, StartError};
 use workshop_postgres::Server;
+use workshop_suites::forms::remarks;
 
 /// Checks one target and prints what it found.
 pub async fn run(
@@ -32,7 +33,7 @@ pub async fn run(
     let catalogue = Catalogue::read(workspace)?;
     let exercise = target.exercise(workspace, &catalogue)?;
     let judged = match (exercise, target) {
-        (Some(exercise), CheckTarget::Target(target)) if !exercise.is_crate() => {
+        (Some(exercise), CheckTarget::Target(target)) if exercise.is_judged_alone(target) => {
             println!("{}", paint(Style::Strong, target.to_string()));
             let judged = judge_alone(workspace, exercise, target, true).await;
             judged.inspect(Report::print_tests)
@@ -51,6 +52,9 @@ pub async fn run(
             return Err(trouble.failed().into());
         }
     };
+    if let Some(exercise) = learners.filter(|exercise| exercise.kind == Kind::Review) {
+        print!("{}", remarks::told(workspace, exercise)?);
+    }
     report.print_count();
     editors::tell_places(workspace, &report)?;
     if timings {
@@ -259,7 +263,7 @@ fn next_step(
             };
             first + &ahead_in_book(workspace, exercise).unwrap_or_default()
         }
-        (Target::Exercise(_), Some(exercise)) if !exercise.is_crate() => {
+        (Target::Exercise(_), Some(exercise)) if exercise.is_judged_alone(target) => {
             format!("just hint {target}")
         }
         (Target::Exercise(_), _) => {

@@ -3,6 +3,7 @@
 
 pub mod energy;
 mod predict;
+pub mod remarks;
 
 use std::ops::RangeInclusive;
 

@@ -1,10 +1,11 @@
 //! What is judged of one file: items and signatures from its syntax, all else from its tokens. What is in unit tests is not.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
-use syn::{Attribute, File, GenericArgument, ItemEnum, ItemFn, ItemImpl, ItemMod};
+use syn::{Attribute, File, GenericArgument, ItemEnum, ItemFn, ItemImpl, ItemMod, ItemStruct};
 use syn::{PathArguments, PathSegment, Type, TypeParamBound, TypePath};
 use workshop_base::source::{STATE_WORDS, SourceFacts, SourceFile, SourceLine, StateText};
 
@@ -16,11 +17,32 @@ const LOCKS: [&str; 2] = ["Mutex", "RwLock"];
 
 type Lines = RangeInclusive<usize>;
 
+/// What the locks of a crate have to do with each other, across its files.
+#[derive(Default)]
+pub struct Locks {
+    /// The structs that have a lock in a field.
+    holders: BTreeSet<String>,
+    /// The names within the types that are locked.
+    locked: Vec<(String, SourceLine)>,
+}
+
+impl Locks {
+    /// The locks around a struct that has locks in it.
+    pub fn nested(self) -> impl Iterator<Item = SourceLine> {
+        let Locks { holders, locked } = self;
+        let nested = locked
+            .into_iter()
+            .filter(move |(name, _)| holders.contains(name));
+        nested.map(|(_, at)| at)
+    }
+}
+
 /// Notes what there is in a file.
-pub fn note(name: &str, text: &str, facts: &mut SourceFacts) -> syn::Result<()> {
+pub fn note(name: &str, text: &str, facts: &mut SourceFacts, locks: &mut Locks) -> syn::Result<()> {
     let mut items = Items {
         name,
         facts,
+        locks,
         tests: 0,
         of_tests: Vec::new(),
         impls: Vec::new(),
@@ -36,6 +58,7 @@ pub fn note(name: &str, text: &str, facts: &mut SourceFacts) -> syn::Result<()> 
 struct Items<'a> {
     name: &'a str,
     facts: &'a mut SourceFacts,
+    locks: &'a mut Locks,
     /// How many unit tests there are.
     tests: usize,
     /// Where they are.
@@ -102,10 +125,18 @@ impl Items<'_> {
     }
 
     fn note_lock(&mut self, segment: &PathSegment) {
-        if is_lock(segment) && arguments_of(segment).iter().any(|inner| has_lock(inner)) {
-            let at = self.at(segment.ident.span(), "a lock with locks in it");
-            self.facts.nested_locks.push(at);
+        if !is_lock(segment) {
+            return;
         }
+        let at = self.at(segment.ident.span(), "a lock with locks in it");
+        let inner = arguments_of(segment);
+        if inner.iter().any(|inner| has_lock(inner)) {
+            self.facts.nested_locks.push(at);
+            return;
+        }
+        let names = inner.into_iter().flat_map(names_in);
+        let names = names.map(|name| (name, at.clone()));
+        self.locks.locked.extend(names);
     }
 }
 
@@ -151,6 +182,13 @@ impl<'ast> Visit<'ast> for Items<'_> {
         let variants = variants.map(|variant| variant.ident.to_string());
         self.facts.enums.push(variants.collect());
         visit::visit_item_enum(self, item);
+    }
+
+    fn visit_item_struct(&mut self, item: &'ast ItemStruct) {
+        if item.fields.iter().any(|field| has_lock(&field.ty)) {
+            self.locks.holders.insert(item.ident.to_string());
+        }
+        visit::visit_item_struct(self, item);
     }
 
     fn visit_type_path(&mut self, path: &'ast TypePath) {
@@ -227,6 +265,19 @@ fn is_lock(segment: &PathSegment) -> bool {
     LOCKS.iter().any(|lock| segment.ident == lock)
 }
 
+/// The names that a type is made of.
+fn names_in(inner: &Type) -> Vec<String> {
+    let Type::Path(path) = inner else {
+        return Vec::new();
+    };
+    let mut names = Vec::new();
+    for segment in &path.path.segments {
+        names.push(segment.ident.to_string());
+        names.extend(arguments_of(segment).into_iter().flat_map(names_in));
+    }
+    names
+}
+
 fn has_lock(inner: &Type) -> bool {
     let Type::Path(path) = inner else {
         return false;
@@ -242,8 +293,9 @@ mod tests {
     use super::*;
 
     fn facts(text: &str) -> SourceFacts {
-        let mut facts = SourceFacts::default();
-        note("src/a.rs", text, &mut facts).expect("Rust");
+        let (mut facts, mut locks) = (SourceFacts::default(), Locks::default());
+        note("src/a.rs", text, &mut facts, &mut locks).expect("Rust");
+        facts.nested_locks.extend(locks.nested());
         facts
     }
 
@@ -290,6 +342,15 @@ mod tests {
             "type A = Arc<Mutex<HashMap<u8, Arc<Mutex<u8>>>>>;\ntype B = (Mutex<u8>, Mutex<u8>);\n",
         );
         assert_eq!(lines(&facts.nested_locks), [1]);
+    }
+
+    #[test]
+    fn a_lock_in_a_struct_that_is_locked_is_found() {
+        let facts = facts(
+            "struct Huts { bookings: Vec<Arc<Mutex<u8>>> }\nstruct Hut { bunks: u8 }\n\
+             type A = Mutex<HashMap<u8, Huts>>;\ntype B = Mutex<Hut>;\n",
+        );
+        assert_eq!(lines(&facts.nested_locks), [3]);
     }
 
     #[test]

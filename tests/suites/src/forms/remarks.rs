@@ -248,20 +248,12 @@ impl Reviewed<'_> {
         for (remark, hit) in &self.remarks {
             told += &said_of(remark, *hit);
         }
-        let same = self
-            .remarks
-            .iter()
-            .filter(|(remark, _)| remark.same == Some(true));
-        let judged = self
-            .remarks
-            .iter()
-            .filter(|(remark, _)| remark.same.is_some());
-        if judged.clone().count() > 0 {
-            let (same, judged) = (same.count(), judged.count());
-            let _ = writeln!(
-                told,
-                "  your reasons: {same} of {judged} say the same as ours"
-            );
+        let found = self.remarks.iter().filter(|(_, hit)| hit.is_some());
+        let judged: Vec<bool> = found.filter_map(|(remark, _)| remark.same).collect();
+        if !judged.is_empty() {
+            let same = judged.iter().filter(|same| **same).count();
+            let all = judged.len();
+            let _ = writeln!(told, "  your reasons: {same} of {all} say the same as ours");
         }
         let _ = writeln!(told, "  {}", points(self.halves));
         told + &self.told_of_missing(round)
@@ -374,7 +366,9 @@ mod tests {
         let form = request.read(&text).expect("a form");
         let reviewed = request.review(&form);
         assert_eq!(reviewed.halves, 12);
-        assert!(reviewed.told(form.round).contains("nothing is missing"));
+        let told = reviewed.told(form.round);
+        assert!(told.contains("nothing is missing"), "{told}");
+        assert!(told.contains("6 of 6 say the same"), "{told}");
     }
 
     #[test]

@@ -31,6 +31,7 @@ async fn client() -> Client {
         export_timeout: Duration::from_secs(1),
         export_deadline: Duration::from_secs(1),
         log_level: LevelFilter::WARN,
+        hook: None,
     };
     Client::untracked(service(&settings))
         .await

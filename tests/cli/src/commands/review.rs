@@ -185,7 +185,9 @@ mod tests {
         let numbers: Vec<u8> = review.exercise.iter().map(|asked| asked.number).collect();
         assert_eq!(
             numbers,
-            [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 23, 24]
+            [
+                0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 23, 24
+            ]
         );
         for Questions {
             number,

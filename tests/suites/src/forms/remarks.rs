@@ -379,7 +379,7 @@ mod tests {
         let far = remark(fault, fault.line + 3, fault.kind);
         let odd = remark(fault, fault.line, FaultKind::Race);
         assert_ne!(fault.kind, FaultKind::Race);
-        assert_eq!(halves(&request, &[near.clone()]), 2);
+        assert_eq!(halves(&request, std::slice::from_ref(&near)), 2);
         assert_eq!(halves(&request, &[near.clone(), near.clone()]), 2);
         assert_eq!(halves(&request, &[near, far, odd]), 0);
     }

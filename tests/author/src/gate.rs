@@ -32,7 +32,7 @@ use workshop_base::workspace::Workspace;
 use workshop_base::{files, originals, program, scratch};
 use workshop_harness::build::copies::Copy;
 use workshop_harness::build::launch::Launch;
-use workshop_harness::build::{self, BuildError, Profile, nginx};
+use workshop_harness::build::{self, BuildError, Profile, nginx, reading};
 use workshop_harness::cases::{QUIET, Reproduction, reproduce};
 use workshop_harness::plan;
 use workshop_harness::report::{Report, TestStatus};
@@ -649,7 +649,8 @@ impl<'a> Gate<'a> {
 
     /// True when a reference is judged by its program alone.
     fn is_one_program(&self, exercise: &Exercise) -> bool {
-        exercise.calls().is_none() && !self.has_nginx(exercise)
+        let limits = exercise.solution(self.workspace).join(reading::LIMITS);
+        exercise.calls().is_none() && !self.has_nginx(exercise) && !limits.is_file()
     }
 
     fn has_nginx(&self, exercise: &Exercise) -> bool {

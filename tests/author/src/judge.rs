@@ -19,7 +19,7 @@ pub async fn judge(
     suites: Option<&[&str]>,
 ) -> anyhow::Result<Report> {
     let exercise = catalogue.of(target)?;
-    if let Some(alone) = exercise.filter(|exercise| !exercise.is_crate()) {
+    if let Some(alone) = exercise.filter(|exercise| exercise.is_judged_alone(target)) {
         return judge_alone(workspace, alone, target, false).await;
     }
     let server = Server::ensure(workspace).await?;

@@ -56,6 +56,8 @@ pub enum Kind {
     Own,
     /// A form to fill in.
     Form,
+    /// A form about a crate: what a reviewer says of a pull request. The reference is the crate as it should be.
+    Review,
     /// A crate of small programs, each with its tests beside it, which are solved one after the other.
     Katas,
 }
@@ -136,7 +138,17 @@ impl Exercise {
 
     /// True when the exercise is a crate that is a service, or that a service calls.
     pub fn is_crate(&self) -> bool {
-        matches!(self.kind, Kind::Crate | Kind::Own)
+        matches!(self.kind, Kind::Crate | Kind::Own | Kind::Review)
+    }
+
+    /// True when no service is needed to judge this target of it: a form, or katas.
+    pub fn is_judged_alone(&self, target: Target) -> bool {
+        match self.kind {
+            Kind::Crate | Kind::Own => false,
+            Kind::Form | Kind::Katas => true,
+            // The reference is a service, and what learners make is a form.
+            Kind::Review => matches!(target, Target::Exercise(_)),
+        }
     }
 
     /// True when the learner's crate begins as an empty folder, and is a workspace of its own.
@@ -253,6 +265,8 @@ impl Catalogue {
             .grows_from
             .as_ref()
             .filter(|before| before.exercise < exercise.number)
+            // A pull request is judged by what is new in it.
+            .filter(|_| exercise.kind != Kind::Review)
             .and_then(|before| self.get(before.exercise).ok());
         let mut suites = before.map_or_else(Vec::new, |before| self.suites_for(before));
         suites.extend(exercise.suites.iter().map(String::as_str));

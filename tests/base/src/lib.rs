@@ -21,6 +21,7 @@ pub mod probe;
 pub mod process;
 pub mod program;
 pub mod scratch;
+pub mod source;
 pub mod target;
 pub mod terminal;
 pub mod version;

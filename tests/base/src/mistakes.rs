@@ -22,6 +22,9 @@ pub struct Mistake {
     pub ask: Option<String>,
     /// Words of the hint for it, where they are declared.
     pub hint: Option<String>,
+    /// What a reviewer of a pull request with it remarks on: a file, words of its line, what kind of fault it is, and who would have
+    /// noticed, with `|` between them.
+    pub review: Option<String>,
     /// The whole text of the file, header included.
     pub patch: String,
 }
@@ -55,7 +58,7 @@ impl Mistake {
                 .failed()
                 .err();
         };
-        let (ask, hint) = (field("Ask:"), field("Hint:"));
+        let (ask, hint, review) = (field("Ask:"), field("Hint:"), field("Review:"));
         Ok(Mistake {
             file,
             slug,
@@ -64,6 +67,7 @@ impl Mistake {
             why,
             ask,
             hint,
+            review,
             patch,
         })
     }

@@ -260,6 +260,7 @@ fn writes(exercise: &Exercise) -> String {
         Kind::Crate => format!("you write {}", and(&named)),
         Kind::Own => "you write a service of your own".to_owned(),
         Kind::Form => format!("you fill in {}", and(&named)),
+        Kind::Review => "you review a pull request".to_owned(),
         Kind::Katas => format!("{} katas", files.len()),
     }
 }

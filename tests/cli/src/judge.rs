@@ -14,7 +14,7 @@ use workshop_harness::plan::{self, Phase};
 use workshop_harness::report::Report;
 use workshop_harness::run::judge_phases;
 use workshop_harness::scenarios::Place;
-use workshop_suites::forms;
+use workshop_suites::forms::{self, remarks};
 
 /// Judges a built target by all that its exercise's check asks.
 pub async fn judge_launch(
@@ -95,8 +95,10 @@ pub async fn judge_alone(
     in_turn: bool,
 ) -> anyhow::Result<Report> {
     let place = Crate::of(workspace, exercise, target);
-    if exercise.kind != Kind::Katas {
-        return forms::judge(exercise, &place);
+    match exercise.kind {
+        Kind::Katas => {}
+        Kind::Review => return remarks::judge(workspace, exercise, &place),
+        _ => return forms::judge(exercise, &place),
     }
     let katas = Katas::of(workspace, exercise)?;
     if in_turn && matches!(target, Target::Exercise(_)) {

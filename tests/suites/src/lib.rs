@@ -91,6 +91,8 @@ suites! {
     "two-thousand-peers" => two_thousand_peers,
     "rude-peers" => rude_peers,
     "sockets-in-the-log" => sockets_in_the_log,
+    "bunks" => bunks,
+    "notes-on-records" => notes_on_records,
     "qrcode" => qrcode,
     "qrcode-process" => qrcode_process,
     "qrcode-module" => qrcode_module,

@@ -13,7 +13,7 @@ use crate::room;
 use crate::state::{self, CheckOutcome, DOES_NOT_START, Fault, LastCheck};
 use crate::subject::CheckTarget;
 use crate::teller::Teller;
-use workshop_base::exercise::{Catalogue, Exercise};
+use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
@@ -26,6 +26,7 @@ use workshop_harness::run::judge_phases;
 use workshop_harness::scenarios::Place;
 use workshop_harness::service::{NoStart, StartError};
 use workshop_postgres::Server;
+use workshop_suites::forms::remarks;
 
 /// Checks one target and prints what it found. What only some of its tests say isn't remembered.
 pub async fn run(
@@ -77,6 +78,9 @@ pub async fn run(
     if checking.is_quiet {
         checking.print(options.format, &check, Some(&report), next)?;
         return Ok(report.outcome());
+    }
+    if let Some(exercise) = learners.filter(|exercise| exercise.kind == Kind::Review) {
+        print!("{}", remarks::told(workspace, exercise)?);
     }
     report.print_count();
     editors::tell_places(&editors::places(workspace, &report)?);
@@ -135,7 +139,7 @@ impl Checking<'_> {
         let (Some(exercise), CheckTarget::Target(target)) = (self.exercise, self.target) else {
             return self.built_and_judged(catalogue).await;
         };
-        if exercise.is_crate() {
+        if !exercise.is_judged_alone(target) {
             return self.built_and_judged(catalogue).await;
         }
         if !self.is_quiet {
@@ -343,7 +347,7 @@ fn next_step(
             };
             first + &ahead_in_book(workspace, exercise).unwrap_or_default()
         }
-        (Target::Exercise(_), Some(exercise)) if !exercise.is_crate() => {
+        (Target::Exercise(_), Some(exercise)) if exercise.is_judged_alone(target) => {
             format!("just hint {target}")
         }
         (Target::Exercise(_), _) => {

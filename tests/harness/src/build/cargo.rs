@@ -36,6 +36,24 @@ pub fn service(krate: &Crate, program: PathBuf) -> Launch {
     }
 }
 
+/// The command that builds the program of a member for a check, and the workspace's folder that it is built in.
+pub(super) fn for_a_check(
+    workspace: &Workspace,
+    krate: &Crate,
+) -> anyhow::Result<(PathBuf, Command)> {
+    let root = aside::root_for(workspace, krate)?;
+    let what = ["--bin", krate.member()];
+    let asked = command(
+        cargo_command(),
+        workspace,
+        &root,
+        krate,
+        Profile::Check,
+        &what,
+    );
+    Ok((root, asked))
+}
+
 /// What a cargo makes of one target of a crate: a program, or a library that other languages can load.
 pub async fn made_by(
     command: Command,

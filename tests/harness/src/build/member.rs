@@ -31,6 +31,17 @@ struct RustcCall {
     env: Vec<(String, String)>,
 }
 
+/// What is made of the sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Makes {
+    /// The program, or the library.
+    Program,
+    /// A program of the unit tests.
+    Tests,
+    /// Nothing: clippy reads them.
+    Remarks,
+}
+
 /// The calls that were recorded, by what cargo was asked for. They stay what they are for as long as the tool runs.
 static RECORDED: LazyLock<Mutex<HashMap<String, Arc<Vec<RustcCall>>>>> =
     LazyLock::new(Mutex::default);
@@ -45,8 +56,7 @@ pub(super) async fn compile(
     cargo: Command,
 ) -> Result<Vec<PathBuf>, BuildError> {
     let calls = recorded(workspace, member, cargo).await?;
-    let target = workspace.cargo_target().join("in-place");
-    let place = target.join(krate.folder.file_name().unwrap_or_default());
+    let place = place_of(workspace, krate, "");
     let mut told = CompilerOutput {
         folder: krate.folder.clone(),
         is_quiet: krate.is_planted,
@@ -54,7 +64,7 @@ pub(super) async fn compile(
     };
     let mut succeeded = true;
     for call in calls.iter() {
-        let command = call.with_sources(root, &krate.folder, &place)?;
+        let command = call.with_sources(root, &krate.folder, &place, Makes::Program)?;
         succeeded &= run(command, &mut told).await?;
     }
     if !succeeded && told.errors.is_empty() {
@@ -64,6 +74,48 @@ pub(super) async fn compile(
         return Err(BuildError::CouldNotBuild(trouble.into()));
     }
     told.into_made(&krate.package)
+}
+
+/// Compiles the unit tests of `krate` instead of its program, and gives the program that runs them.
+pub(super) async fn compile_tests(
+    workspace: &Workspace,
+    root: &Path,
+    krate: &Crate,
+    cargo: Command,
+) -> Result<PathBuf, BuildError> {
+    let calls = recorded(workspace, krate.member(), cargo).await?;
+    let mut told = CompilerOutput {
+        folder: krate.folder.clone(),
+        is_quiet: true,
+        ..CompilerOutput::default()
+    };
+    let call = calls.last().context("cargo compiles nothing")?;
+    let place = place_of(workspace, krate, "-tests");
+    let command = call.with_sources(root, &krate.folder, &place, Makes::Tests)?;
+    run(command, &mut told).await?;
+    let made = told.into_made(&krate.package)?.into_iter().next_back();
+    Ok(made.context("the compiler made no tests")?)
+}
+
+/// The call of clippy, in the compiler's place, for the sources of `krate`. It says what it finds on its standard error, one line of
+/// JSON per remark.
+pub(super) async fn clippy(
+    workspace: &Workspace,
+    root: &Path,
+    krate: &Crate,
+    cargo: Command,
+) -> anyhow::Result<Command> {
+    let calls = recorded(workspace, krate.member(), cargo).await?;
+    let call = calls.last().context("cargo compiles nothing")?;
+    let place = place_of(workspace, krate, "-clippy");
+    call.with_sources(root, &krate.folder, &place, Makes::Remarks)
+}
+
+/// Where what is made of a crate goes.
+fn place_of(workspace: &Workspace, krate: &Crate, ending: &str) -> PathBuf {
+    let mut name = krate.folder.file_name().unwrap_or_default().to_owned();
+    name.push(ending);
+    workspace.cargo_target().join("in-place").join(name)
 }
 
 /// Runs the compiler; false when it fails.
@@ -164,12 +216,29 @@ impl RustcCall {
     }
 
     /// The same call for the sources in `folder`; what it makes and what it remembers for the next time is in `place`.
-    fn with_sources(&self, root: &Path, folder: &Path, place: &Path) -> anyhow::Result<Command> {
+    fn with_sources(
+        &self,
+        root: &Path,
+        folder: &Path,
+        place: &Path,
+        what: Makes,
+    ) -> anyhow::Result<Command> {
         let made = place.join("made");
         fs::create_dir_all(&made).with_context(|| format!("cannot make {}", made.display()))?;
         let of_member = self.variable("CARGO_MANIFEST_DIR").unwrap_or_default();
         let mut words = self.words.iter();
-        let mut command = Command::new(words.next().context("cargo names no compiler")?);
+        let compiler = words.next().context("cargo names no compiler")?;
+        let mut command = Command::new(compiler);
+        match what {
+            Makes::Program => {}
+            Makes::Tests => {
+                command.arg("--test");
+            }
+            Makes::Remarks => {
+                command = Command::new("clippy-driver");
+                command.arg(compiler);
+            }
+        }
         while let Some(word) = words.next() {
             let source = root.join(word);
             if word == "--out-dir" {
@@ -178,7 +247,10 @@ impl RustcCall {
             } else if word.starts_with("incremental=") {
                 command.arg(format!("incremental={}", place.display()));
             } else if word.starts_with("--emit=") {
-                command.arg("--emit=link");
+                command.arg(match what {
+                    Makes::Remarks => "--emit=metadata",
+                    Makes::Program | Makes::Tests => "--emit=link",
+                });
             } else if let Ok(source) = source.strip_prefix(of_member) {
                 // The one path below the member's folder is that of its sources. The compiler names files as they are named here.
                 command.arg(source);
@@ -222,7 +294,7 @@ mod tests {
              arg --out-dir\narg {root}/target/debug/deps\narg -C\narg incremental={root}/target/debug/incremental\n"
         ));
         let (copy, place) = (folder.path().join("copy"), folder.path().join("place"));
-        let command = call.with_sources(folder.path(), &copy, &place)?;
+        let command = call.with_sources(folder.path(), &copy, &place, Makes::Program)?;
         let words: Vec<_> = command
             .get_args()
             .map(|word| word.to_string_lossy())

@@ -17,6 +17,7 @@ mod own;
 mod part;
 mod peer;
 pub mod queries;
+pub mod reading;
 pub mod runtime;
 pub mod sources;
 pub mod wasm;

@@ -4,6 +4,7 @@
 //! of its own, so no test can disturb those of another scenario. A new scenario is one file with a `SCENARIO` and a `test`, and
 //! its line below; suites name it by its module.
 
+pub mod bunks;
 pub mod cases;
 pub mod contacts;
 pub mod contacts_faults;
@@ -29,6 +30,7 @@ pub mod short_runs;
 pub mod shutdown;
 pub mod silence;
 pub mod silences;
+pub mod sources;
 mod stage;
 pub mod stalled;
 pub mod steady;

@@ -4,6 +4,7 @@
 pub mod diagnosis;
 pub mod energy;
 mod predict;
+pub mod remarks;
 
 use std::ops::RangeInclusive;
 

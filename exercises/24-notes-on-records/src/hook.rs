@@ -1,0 +1,101 @@
+//! The hook: another service that is told of each note, by a plain HTTP request within the hut's own network.
+
+use std::{io, str::FromStr, time::Duration};
+
+use rocket::{
+    serde::json::serde_json,
+    tokio::{
+        io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+        net::TcpStream,
+        sync::{Semaphore, SemaphorePermit},
+        time::timeout,
+    },
+};
+
+use crate::{error::Error, notes::Note, settings::DatabaseSettings};
+
+/// The most requests that tell the hook at the same time.
+const PLACES: usize = 4;
+/// As much of the answer as is read: its first line says enough.
+const STATUS_LINE: u64 = 64;
+
+/// Where the hook is. Its path is the secret that lets us in.
+#[derive(Clone)]
+pub struct HookUrl {
+    address: String,
+    path: String,
+}
+
+impl FromStr for HookUrl {
+    type Err = ();
+
+    fn from_str(url: &str) -> Result<HookUrl, ()> {
+        let (address, path) = url
+            .strip_prefix("http://")
+            .and_then(|rest| rest.split_once('/'))
+            .ok_or(())?;
+        Ok(HookUrl {
+            address: address.to_owned(),
+            path: format!("/{path}"),
+        })
+    }
+}
+
+/// The hook, if there is one, and how much it is asked.
+pub struct Hook {
+    url: Option<HookUrl>,
+    places: Semaphore,
+    limit: Duration,
+}
+
+impl Hook {
+    /// The hook is told within the same time that the database has.
+    pub fn new(url: Option<&HookUrl>, database: &DatabaseSettings) -> Hook {
+        Hook {
+            url: url.cloned(),
+            places: Semaphore::new(PLACES),
+            limit: database.timeout,
+        }
+    }
+
+    /// A place among those who may tell the hook, until it is dropped.
+    pub fn place(&self) -> Result<SemaphorePermit<'_>, Error> {
+        self.places.try_acquire().map_err(|_| Error::TooManyCalls)
+    }
+
+    /// Tells the hook of a note.
+    pub async fn tell(&self, note: &Note) -> Result<(), Error> {
+        let Some(url) = &self.url else {
+            return Ok(());
+        };
+        let told = match timeout(self.limit, url.post(note)).await {
+            Ok(told) => told,
+            Err(_elapsed) => Err(io::ErrorKind::TimedOut.into()),
+        };
+        told.map_err(|error| {
+            let HookUrl { address, path } = url;
+            Error::Hook(format!("http://{address}{path}: {error}").into())
+        })
+    }
+}
+
+impl HookUrl {
+    async fn post(&self, note: &Note) -> io::Result<()> {
+        let HookUrl { address, path } = self;
+        let body = serde_json::to_string(note)?;
+        let length = body.len();
+        let request = format!(
+            "POST {path} HTTP/1.0\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
+        );
+        let mut connection = TcpStream::connect(address).await?;
+        connection.write_all(request.as_bytes()).await?;
+        let mut status = String::new();
+        let mut answer = BufReader::new(connection).take(STATUS_LINE);
+        answer.read_line(&mut status).await?;
+        match status.split(' ').nth(1) {
+            Some(code) if code.starts_with('2') => Ok(()),
+            _ => Err(io::Error::other("it did not answer with success")),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A booking, and what may become of it. No clock is read here: who asks says what time it is.
+
+use serde::Serialize;
+
+use crate::night::Night;
+use crate::refusal::Refusal;
+
+/// A point in time, in seconds since 1970.
+pub type Seconds = u64;
+
+/// How long a bunk is held for a guest who hasn't confirmed.
+pub const HOLD: Seconds = 900;
+
+/// The longest name of a guest, in characters.
+const LONGEST_NAME: usize = 40;
+
+// ANCHOR: state
+/// What a booking is worth. A match that forgets one of these doesn't compile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "lowercase")]
+pub enum State {
+    /// Its bunk is kept until then.
+    Held { held_until: Seconds },
+    /// Its guest will come.
+    Confirmed,
+    /// Its bunk is for others.
+    Canceled,
+}
+// ANCHOR_END: state
+
+/// The name of a guest, which is one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Guest(String);
+
+impl Guest {
+    /// A name that isn't blank, and not too long.
+    pub fn named(name: String) -> Result<Guest, Refusal> {
+        if name.trim().is_empty() || name.chars().count() > LONGEST_NAME {
+            return Err(Refusal::NoName);
+        }
+        Ok(Guest(name))
+    }
+}
+
+/// A guest's bunk for a night.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Booking {
+    pub code: String,
+    pub hut: &'static str,
+    pub night: Night,
+    pub bunk: u32,
+    pub guest: Guest,
+    #[serde(flatten)]
+    pub state: State,
+}
+
+impl Booking {
+    /// True while nobody else can have its bunk.
+    pub fn keeps_its_bunk(&self, now: Seconds) -> bool {
+        match self.state {
+            State::Held { held_until } => held_until > now,
+            State::Confirmed => true,
+            State::Canceled => false,
+        }
+    }
+
+    // ANCHOR: confirm
+    /// The guest will come.
+    pub fn confirm(&mut self, now: Seconds) -> Result<&Booking, Refusal> {
+        match self.state {
+            State::Held { held_until } if held_until <= now => Err(Refusal::Expired),
+            State::Held { .. } | State::Confirmed => {
+                self.state = State::Confirmed;
+                Ok(self)
+            }
+            State::Canceled => Err(Refusal::Canceled),
+        }
+    }
+    // ANCHOR_END: confirm
+
+    /// The guest won't come.
+    pub fn cancel(&mut self) -> Result<&Booking, Refusal> {
+        match self.state {
+            State::Held { .. } | State::Confirmed => {
+                self.state = State::Canceled;
+                Ok(self)
+            }
+            State::Canceled => Err(Refusal::Canceled),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held_until(held_until: Seconds) -> Booking {
+        Booking {
+            code: "B-1".to_owned(),
+            hut: "larch",
+            night: Night::parse("2026-07-14").expect("a night"),
+            bunk: 1,
+            guest: Guest::named("Ada".to_owned()).expect("a name"),
+            state: State::Held { held_until },
+        }
+    }
+
+    #[test]
+    fn a_hold_ends_at_its_time() {
+        let booking = held_until(100);
+        assert!(booking.keeps_its_bunk(99));
+        assert!(!booking.keeps_its_bunk(100));
+    }
+
+    #[test]
+    fn a_hold_that_has_ended_is_not_confirmed() {
+        assert_eq!(held_until(100).confirm(100), Err(Refusal::Expired));
+    }
+
+    #[test]
+    fn what_is_confirmed_stays_when_its_hold_would_have_ended() {
+        let mut booking = held_until(100);
+        assert!(booking.confirm(99).is_ok());
+        assert!(booking.keeps_its_bunk(1_000));
+    }
+
+    #[test]
+    fn a_booking_canceled_after_it_was_confirmed_stays_canceled() {
+        let mut booking = held_until(100);
+        assert!(booking.confirm(0).is_ok() && booking.cancel().is_ok());
+        assert_eq!(booking.confirm(0), Err(Refusal::Canceled));
+    }
+
+    #[test]
+    fn a_name_is_counted_in_characters() {
+        assert!(Guest::named("é".repeat(40)).is_ok());
+        assert_eq!(Guest::named("é".repeat(41)), Err(Refusal::NoName));
+    }
+}

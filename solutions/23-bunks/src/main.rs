@@ -1,0 +1,43 @@
+//! Bunks: who sleeps where in the huts. The rules are in `huts.rs` and `booking.rs`, and know nothing of HTTP.
+
+mod booking;
+mod huts;
+mod night;
+mod refusal;
+mod routes;
+mod settings;
+
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use rocket::{Build, Rocket};
+
+use crate::huts::Huts;
+use crate::settings::Settings;
+
+#[rocket::main]
+async fn main() -> ExitCode {
+    let settings = match Settings::from_environment() {
+        Ok(settings) => settings,
+        Err(error) => {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match service(&settings).launch().await {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cannot listen on {settings}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+// ANCHOR: service
+/// Puts the service together: one lock around plain data.
+fn service(settings: &Settings) -> Rocket<Build> {
+    rocket::custom(settings.rocket())
+        .manage(Mutex::new(Huts::open()))
+        .mount("/", routes::all())
+}
+// ANCHOR_END: service

@@ -1,0 +1,132 @@
+//! `POST` and `GET /records/<id>/notes`: what wardens write about a record.
+
+use std::sync::Arc;
+
+use rocket::{
+    State, get,
+    http::Status,
+    post,
+    response::status,
+    serde::json::{self, Json},
+};
+use serde::{Deserialize, Serialize};
+use sqlx::{Connection, FromRow, PgConnection};
+
+use crate::{api_key::ApiKey, database::Database, error::Error, hook::Hook, object::Object};
+
+/// The most notes of a record.
+const MAX_NOTES: i32 = 20;
+/// The longest note, in characters.
+const MAX_TEXT: usize = 2000;
+/// As much of a note as a list shows, in characters.
+const PREVIEW: usize = 280;
+
+/// The body of the request.
+#[derive(Deserialize)]
+pub struct NewNote {
+    text: String,
+}
+
+/// A note, as it is kept.
+#[derive(Clone, FromRow, Serialize)]
+pub struct Note {
+    id: i64,
+    record: i32,
+    text: String,
+}
+
+/// The notes of a record.
+#[derive(Serialize)]
+pub struct Notes {
+    notes: Vec<Note>,
+}
+
+/// Keeps a note, and tells the hook of it. 409 when the record isn't there or has all the notes that
+/// it may have, 502 when the note is kept and the hook can't be told.
+#[post("/records/<id>/notes", data = "<note>")]
+pub async fn add(
+    _key: ApiKey,
+    id: Result<i32, &str>,
+    note: Result<Json<Object<NewNote>>, json::Error<'_>>,
+    database: &State<Database>,
+    hooks: &State<Arc<Hook>>,
+) -> Result<status::Custom<Json<Note>>, Error> {
+    let id = id.map_err(|_| Error::BadRequest("id must be a 32-bit integer"))?;
+    let Object(NewNote { text }) = note.map_err(unusable)?.into_inner();
+    if text.trim().is_empty() || text.chars().count() > MAX_TEXT {
+        return Err(Error::UnusableNote);
+    }
+    let hook = Arc::clone(hooks);
+    let _place = hooks.place()?;
+    let kept = database
+        .run(async |connection| keep(connection, id, &text).await)
+        .await?;
+    let note = kept.ok_or(Error::NoRoom(id))?;
+    hook.tell(&note).await?;
+    Ok(status::Custom(Status::Created, Json(note)))
+}
+
+/// A body that is JSON, and no note.
+fn unusable(error: json::Error<'_>) -> Error {
+    match Error::from(error) {
+        Error::UnusableBody => Error::UnusableNote,
+        other => other,
+    }
+}
+
+/// Keeps a note if there is room for it. The count locks the record: of two requests, the second one
+/// sees what the first one has counted.
+async fn keep(connection: &mut PgConnection, id: i32, text: &str) -> sqlx::Result<Option<Note>> {
+    let mut transaction = connection.begin().await?;
+    let counted = sqlx::query("UPDATE records SET notes = notes + 1 WHERE id = $1 AND notes < $2")
+        .bind(id)
+        .bind(MAX_NOTES)
+        .execute(&mut *transaction)
+        .await?;
+    if counted.rows_affected() == 0 {
+        transaction.rollback().await?;
+        return Ok(None);
+    }
+    let note = sqlx::query_as(
+        "INSERT INTO notes (record, text) VALUES ($1, $2) RETURNING id, record, text",
+    )
+    .bind(id)
+    .bind(text)
+    .fetch_one(&mut *transaction)
+    .await?;
+    transaction.commit().await?;
+    Ok(Some(note))
+}
+
+/// Answers the beginnings of a record's notes, or of those that contain a text.
+#[get("/records/<id>/notes?<contains>")]
+pub async fn list(
+    _key: ApiKey,
+    id: Result<i32, &str>,
+    contains: Option<&str>,
+    database: &State<Database>,
+) -> Result<Json<Notes>, Error> {
+    let id = id.map_err(|_| Error::BadRequest("id must be a 32-bit integer"))?;
+    let contains = contains.unwrap_or_default();
+    let mut notes: Vec<Note> = database
+        .read(async |connection| {
+            sqlx::query_as(
+                "SELECT id, record, text FROM notes \
+                 WHERE record = $1 AND strpos(text, $2) > 0 ORDER BY id",
+            )
+            .bind(id)
+            .bind(contains)
+            .fetch_all(connection)
+            .await
+        })
+        .await?;
+    for note in &mut notes {
+        note.text = preview(&note.text);
+    }
+    Ok(Json(Notes { notes }))
+}
+
+/// The beginning of a text.
+fn preview(text: &str) -> String {
+    text.chars().take(PREVIEW).collect()
+}

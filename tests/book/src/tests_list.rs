@@ -23,10 +23,15 @@ pub fn render(catalogue: &Catalogue, exercise: &Exercise) -> String {
             escape(test).replace('_', "_<wbr>")
         ));
     }
+    let red = match exercise.red.len() {
+        1 => "this test is red. Make it green".to_owned(),
+        count => format!(
+            "these {count} tests are red. Begin with the first, make all of them green, and break none of the others"
+        ),
+    };
     block(&format!(
-        "<div class=\"tests\">\n<p>The {which} {} {are} run against your work. On the starter these {} tests are red. Begin with the first, make all of them green, and break none of the others:</p>\n<ul>\n{items}</ul>\n</div>",
-        and(&suites),
-        exercise.red.len()
+        "<div class=\"tests\">\n<p>The {which} {} {are} run against your work. On the starter {red}:</p>\n<ul>\n{items}</ul>\n</div>",
+        and(&suites)
     ))
 }
 

@@ -1,6 +1,9 @@
 //! What editors need of the tool: the environment that they debug a service with, and the places of failed tests.
 
-use std::fmt;
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use workshop_base::files;
 use workshop_base::target::Target;
@@ -93,12 +96,18 @@ pub fn places(workspace: &Workspace, report: &Report) -> anyhow::Result<Vec<Test
             continue;
         };
         let wanted = format!("fn {}(", judged.test);
-        let found = suites.iter().find_map(|(file, text)| {
-            let text = String::from_utf8_lossy(text);
-            let line = text.lines().position(|line| line.contains(&wanted))?;
-            Some((file, line + 1))
-        });
-        places.extend(found.map(|(file, line)| TestPlace {
+        let found: Vec<(&PathBuf, usize)> = suites
+            .iter()
+            .filter_map(|(file, text)| {
+                let text = String::from_utf8_lossy(text);
+                let line = text.lines().position(|line| line.contains(&wanted))?;
+                Some((file, line + 1))
+            })
+            .collect();
+        // Two suites may have a test of the same name.
+        let module = judged.suite.replace('-', "_");
+        let own = found.iter().find(|(file, _)| is_in(file, &module));
+        places.extend(own.or(found.first()).map(|&(file, line)| TestPlace {
             test: judged.test.clone(),
             file: files::shown(workspace, file),
             line,
@@ -106,6 +115,11 @@ pub fn places(workspace: &Workspace, report: &Report) -> anyhow::Result<Vec<Test
         }));
     }
     Ok(places)
+}
+
+/// Whether a file is this module, or one of those inside it.
+fn is_in(file: &Path, module: &str) -> bool {
+    file.with_extension("").iter().any(|part| part == module)
 }
 
 /// Says where the first red test is; to an editor's problem matcher where each is: `file:line: what`.
@@ -116,6 +130,34 @@ pub fn tell_places(places: &[TestPlace]) {
         }
     } else if let Some(first) = places.first() {
         println!("the first red test is in {first}");
+    }
+}
+
+#[cfg(test)]
+mod place_tests {
+    use super::*;
+    use workshop_requests::failure::Failure;
+
+    #[test]
+    fn a_test_is_where_its_suite_is() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let workspace = Workspace::at(folder.path());
+        let suites = folder.path().join(SUITES[0]);
+        let test = "\nasync fn no_json_answers_400() {}\n";
+        for file in ["an_empty_folder/reports.rs", "change_things.rs"] {
+            files::write(&suites.join(file), test.as_bytes())?;
+        }
+        std::fs::create_dir_all(folder.path().join(SUITES[1]))?;
+        let mut report = Report::new("exercise-6");
+        let failed = TestStatus::Failed {
+            failure: Failure::new("400", "413"),
+            log: String::new(),
+        };
+        report.add("change-things", "no_json_answers_400", failed);
+        let places = places(&workspace, &report)?;
+        let shown: Vec<String> = places.iter().map(TestPlace::to_string).collect();
+        assert_eq!(shown, ["tests/suites/src/change_things.rs:2"]);
+        Ok(())
     }
 }
 

@@ -157,11 +157,9 @@ impl Stalls {
             return Ok(());
         }
         block.observed.values.extend(values(&requests));
-        for (key, name) in [(P99_STALLED, "p99"), (P999_STALLED, "p99.9")] {
-            if let Err(reason) = enough_answers(run.answers, name) {
-                let both = [key.clone(), key.at(UNCORRECTED)];
-                block.observed.invalid(both, &reason);
-            }
+        if let Err(reason) = enough_answers(run.answers, "p99") {
+            let both = [P99_STALLED, P99_STALLED.at(UNCORRECTED)];
+            block.observed.invalid(both, &reason);
         }
         let side = block.subject().id().to_owned();
         let (statuses, seen) = self.seen.entry(side).or_default();

@@ -269,8 +269,8 @@ const ALOUD = {
     'exercises/03-read-a-record': [
         'navigation Skip', 'link To the text', 'navigation Table of contents', 'banner', 'button Projector view', 'button Keyboard shortcuts',
         'main', 'heading 1 Exercise 3: Read a record', 'link to the task', 'heading 2 What you have', 'table',
-        'group Kotlin code: repository', 'heading 2 The pool, in main.rs', 'heading 2 Your task', 'heading 2 Measure it',
-        'group Measured', 'image Rust divided by Kotlin, by metric',
+        'group Kotlin code: repository', 'heading 2 Your task', 'table', 'heading 2 Measure it',
+        'group Measured', 'image Rust divided by Kotlin, by metric', 'group The question', 'group Looked at as well',
         'heading 2 The difference', 'heading 2 Further reading',
         'navigation Page navigation',
     ],

@@ -17,6 +17,7 @@ pub mod key;
 pub mod manifest;
 pub mod metrics;
 pub mod predictions;
+pub mod question;
 pub mod report;
 pub mod shown;
 pub mod statistics;

@@ -133,7 +133,7 @@ fn measurement(is_own: bool, result: &ResultFile) -> Vec<Item> {
     let mut items = view::about(Whose { name, result });
     let whose = Whose { name: "", result };
     items.extend(view::ratios(&[whose]).map(Item::Chart));
-    items.extend(view::headline(&[whose]).map(Item::Table));
+    items.extend(view::headline(&[whose]));
     items.extend(view::attached(whose));
     items.push(view::data(whose));
     if is_own {

@@ -6,6 +6,7 @@ use crate::file::{
 };
 use crate::key::Key;
 use crate::predictions::FACTOR;
+use crate::question;
 use crate::shown::{
     Cell, Chart, Column, Drawing, MORE_IS_BETTER, Mark, Ratio, RatioRow, Table, unique,
 };
@@ -50,8 +51,8 @@ pub struct Whose<'a> {
 pub fn terminal(result: &ResultFile) -> Vec<Item> {
     let whose = Whose { name: "", result };
     let mut items = about(whose);
-    items.extend(headline(&[whose]).map(Item::Table));
-    let detail = |metric: &Metric| !metric.headline;
+    items.extend(headline(&[whose]));
+    let detail = |_: &ResultFile, metric: &Metric| !metric.headline;
     items
         .extend(metrics_table("detail", "In detail", &[whose], detail, MAX_SIDES).map(Item::Table));
     items.extend(attached(whose));
@@ -64,7 +65,7 @@ pub fn terminal(result: &ResultFile) -> Vec<Item> {
 pub fn page(files: &[Whose<'_>]) -> Vec<Item> {
     let mut items: Vec<Item> = files.iter().flat_map(|whose| about(*whose)).collect();
     items.extend(ratios(files).map(Item::Chart));
-    items.extend(headline(files).map(Item::Table));
+    items.extend(headline(files));
     items.extend(files.iter().flat_map(|whose| attached(*whose)));
     items.extend(files.iter().filter_map(|whose| judged(whose.result)));
     items.extend(files.iter().map(|whose| data(*whose)));
@@ -204,9 +205,30 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// The headline metrics: the columns of one measurement, then those of the other.
-pub fn headline(files: &[Whose<'_>]) -> Option<Table> {
-    metrics_table("headline", "", files, |metric| metric.headline, MAX_SIDES)
+/// The headline metrics, the one that was asked about first: the columns of one measurement, then those of the other.
+pub fn headline(files: &[Whose<'_>]) -> Vec<Item> {
+    let question = metrics_table(
+        "question",
+        "The question, named before it was measured",
+        files,
+        is_question,
+        MAX_SIDES,
+    );
+    let title = question.as_ref().map_or("", |_| "Looked at as well");
+    let other =
+        |result: &ResultFile, metric: &Metric| metric.headline && !is_question(result, metric);
+    let others = metrics_table("headline", title, files, other, MAX_SIDES);
+    let tables = question.into_iter().chain(others).map(Item::Table);
+    let chances = files.iter().filter_map(|whose| {
+        let chance = by_chance(whose.result)?;
+        Some(Item::Text(whose.name.to_owned(), chance))
+    });
+    tables.chain(chances).collect()
+}
+
+/// Whether this is what the measurement was made for.
+fn is_question(result: &ResultFile, metric: &Metric) -> bool {
+    question::of(&result.task) == Some(&metric.key)
 }
 
 /// The metrics that are `wanted`. A measurement with more sides than `max_sides` has the best of Kotlin and the target for all.
@@ -214,7 +236,7 @@ fn metrics_table(
     id: &str,
     title: &str,
     files: &[Whose<'_>],
-    wanted: fn(&Metric) -> bool,
+    wanted: impl Fn(&ResultFile, &Metric) -> bool,
     max_sides: usize,
 ) -> Option<Table> {
     let mut table = Table::new(id, title, Vec::new());
@@ -222,7 +244,8 @@ fn metrics_table(
     let mut metrics: Vec<&Metric> = Vec::new();
     let mut layouts = Vec::new();
     for whose in files {
-        let of_file = whose.result.metrics.iter().filter(|metric| wanted(metric));
+        let of_file = whose.result.metrics.iter();
+        let of_file = of_file.filter(|metric| wanted(whose.result, metric));
         let of_file: Vec<&Metric> = of_file.collect();
         let layout = Layout::of(whose.result, &of_file, max_sides);
         let group = if files.len() > 1 { whose.name } else { "" };
@@ -276,6 +299,8 @@ pub(crate) fn ratio_rows(files: &[Whose<'_>], named: bool) -> Vec<RatioRow> {
     let mut rows: Vec<(&Key, RatioRow)> = Vec::new();
     for whose in files.iter().filter(|whose| whose.result.invalid.is_empty()) {
         let headline = whose.result.metrics.iter().filter(|metric| metric.headline);
+        let mut headline: Vec<&Metric> = headline.collect();
+        headline.sort_by_key(|metric| !is_question(whose.result, metric));
         for metric in headline {
             let Some(comparison) = whose.result.rust_against_kotlin(metric) else {
                 continue;
@@ -401,27 +426,29 @@ fn judged(result: &ResultFile) -> Option<Item> {
 
 fn notes(result: &ResultFile) -> Option<Item> {
     let title = "To read this rightly".to_owned();
-    let notes: Vec<String> = by_chance(result)
-        .into_iter()
-        .chain(result.notes.iter().cloned())
-        .collect();
-    (!notes.is_empty()).then_some(Item::List(title, notes))
+    (!result.notes.is_empty()).then(|| Item::List(title, result.notes.clone()))
 }
 
 /// One comparison in how many contains no 1 although there is no difference: an interval is one of 95 %.
-const BY_CHANCE: usize = 20;
+const BY_CHANCE: f64 = 20.0;
 
-/// How many of the comparisons would show a difference although there is none; nothing where that is less than one.
+/// How many of the intervals that nobody asked for would show a difference although there is none.
 fn by_chance(result: &ResultFile) -> Option<String> {
-    let comparisons = result.metrics.iter().flat_map(|metric| &metric.comparisons);
+    let others = result.metrics.iter();
+    let others = others.filter(|metric| !is_question(result, metric));
+    let comparisons = others.flat_map(|metric| &metric.comparisons);
     let intervals = comparisons
         .filter(|comparison| comparison.low.is_some())
         .count();
-    let few = intervals / BY_CHANCE;
-    (few > 0).then(|| {
+    let expected = intervals as f64 / BY_CHANCE;
+    let expected = match expected {
+        ..1.0 => "fewer than one".to_owned(),
+        expected => format!("about {expected:.0}"),
+    };
+    (intervals > 1).then(|| {
         format!(
-            "{intervals} comparisons here have a 95 % interval. If none of them were a difference, about {few} would still look like one. Judge \
-             by the metric that you named before you measured, and take the others as hints."
+            "{intervals} intervals here were looked at as well. If nothing differed, {expected} of them would still show a difference: take \
+             those as hints."
         )
     })
 }
@@ -433,7 +460,7 @@ pub fn data(whose: Whose<'_>) -> Item {
     // Where the best of Kotlin and the target stand for all of them elsewhere.
     if has_the_best(result, MAX_SIDES) {
         let (id, title) = ("all-sides", "All sides and comparisons");
-        items.extend(metrics_table(id, title, &[whose], |_| true, usize::MAX).map(Item::Table));
+        items.extend(metrics_table(id, title, &[whose], |_, _| true, usize::MAX).map(Item::Table));
     }
     items.extend(notes(result));
     items.push(Item::Table(conditions(result)));
@@ -539,5 +566,33 @@ mod tests {
             assert!(text.contains("the bodies differ at id 7"), "{text}");
             assert!(!text.contains("faster"), "{text}");
         }
+    }
+
+    #[test]
+    fn the_question_comes_first_and_of_the_others_it_is_said_how_many_differ_by_chance() {
+        let mut result = sample();
+        let other = result.metrics[0].clone();
+        let named = |key: &str, name: &str| Metric {
+            key: Key::of_data(key),
+            name: name.to_owned(),
+            ..other.clone()
+        };
+        result
+            .metrics
+            .extend((0..24).map(|number| named(&format!("other_{number}"), "Other")));
+        result
+            .metrics
+            .push(named("cpu_per_request", "CPU per request"));
+        let text = text::write(&terminal(&result));
+        let at = |words: &str| {
+            let place = text.find(words);
+            place.unwrap_or_else(|| panic!("{words} isn't in {text}"))
+        };
+        let question = at("The question, named before it was measured");
+        assert!(
+            question < at("CPU per request") && at("CPU per request") < at("Looked at as well")
+        );
+        assert!(at("Looked at as well") < at("Throughput"));
+        assert!(at("25 intervals here were looked at as well. If nothing differed, about 1") > 0);
     }
 }

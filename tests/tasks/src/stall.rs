@@ -11,6 +11,7 @@ use workshop_harness::service::Service;
 use workshop_measure::protocol::block::{Block, turns};
 use workshop_measure::protocol::experiment::Found;
 use workshop_measure::protocol::lab::Lab;
+use workshop_measure::protocol::load::enough_answers;
 use workshop_measure::protocol::metrics::of;
 use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session::Session;
@@ -156,6 +157,10 @@ impl Stalls {
             return Ok(());
         }
         block.observed.values.extend(values(&requests));
+        if let Err(reason) = enough_answers(run.answers, "p99") {
+            let both = [P99_STALLED, P99_STALLED.at(UNCORRECTED)];
+            block.observed.invalid(both, &reason);
+        }
         let side = block.subject().id().to_owned();
         let (statuses, seen) = self.seen.entry(side).or_default();
         for (status, count) in run.statuses {

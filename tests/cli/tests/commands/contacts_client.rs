@@ -3,6 +3,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod litmus;
 mod site;
 mod vdirsyncer;
 

@@ -26,6 +26,7 @@ mod learner;
 mod manifests;
 mod own;
 mod prepare;
+mod remarks;
 mod robustness;
 mod signals;
 mod tls;

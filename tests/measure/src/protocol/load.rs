@@ -189,22 +189,26 @@ impl Seen {
 
     /// Why there are too few answers for a reading: only a percentile asks for many.
     fn has_enough_answers(&self, reading: Reading) -> Result<(), String> {
-        let Reading::Percentile(name) = reading else {
-            return Ok(());
-        };
-        let percent: Option<f64> = name
-            .strip_prefix('p')
-            .and_then(|digits| digits.parse().ok());
-        let beyond = 1.0 - percent.unwrap_or_default() / 100.0;
-        let fewest = (FEWEST_BEYOND / beyond).round();
-        if (self.run.answers as f64) < fewest {
-            return Err(format!(
-                "{} answers are too few for a {name}: it needs {fewest}, so a longer load (--thorough)",
-                self.run.answers
-            ));
+        match reading {
+            Reading::Percentile(name) => enough_answers(self.run.answers, name),
+            _ => Ok(()),
         }
-        Ok(())
     }
+}
+
+/// Why so many answers are too few for a percentile of this name.
+pub fn enough_answers(answers: u64, name: &str) -> Result<(), String> {
+    let percent: Option<f64> = name
+        .strip_prefix('p')
+        .and_then(|digits| digits.parse().ok());
+    let beyond = 1.0 - percent.unwrap_or_default() / 100.0;
+    let fewest = (FEWEST_BEYOND / beyond).round();
+    if (answers as f64) < fewest {
+        return Err(format!(
+            "{answers} answers are too few for a {name}: it needs {fewest}, so a longer load (--thorough)"
+        ));
+    }
+    Ok(())
 }
 
 /// Runs a load with an eye on the processes.

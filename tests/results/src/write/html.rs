@@ -83,7 +83,7 @@ fn list(items: &[String]) -> String {
 /// A table that scrolls inside itself and takes the keyboard's focus.
 fn of_table(table: &Table) -> String {
     let table = &match table.id.as_str() {
-        "headline" => verdict_first(table),
+        "question" | "headline" => verdict_first(table),
         _ => table.clone(),
     };
     let rows = table.rows.iter().map(|row| {

@@ -41,7 +41,7 @@ enum Required {
     NotThere,
     /// The contact has one.
     There,
-    /// The contact has one, and all or one of these hold.
+    /// The contact has one of which all or one of these hold.
     Matching { all: bool, texts: Vec<TextMatch> },
 }
 
@@ -188,10 +188,13 @@ impl PropertyCondition {
         match &self.required {
             Required::NotThere => values.is_empty(),
             Required::There => !values.is_empty(),
-            // Even a text that must not be there says something of a property that is.
-            Required::Matching { .. } if values.is_empty() => false,
-            Required::Matching { all: true, texts } => texts.iter().all(|text| text.holds(values)),
-            Required::Matching { all: false, texts } => texts.iter().any(|text| text.holds(values)),
+            // One of several values is enough, also for a text that must not be in it.
+            Required::Matching { all: true, texts } => values
+                .iter()
+                .any(|value| texts.iter().all(|text| text.holds(value))),
+            Required::Matching { all: false, texts } => values
+                .iter()
+                .any(|value| texts.iter().any(|text| text.holds(value))),
         }
     }
 }
@@ -214,6 +217,11 @@ impl TextMatch {
             Some("ends-with") => Place::AtTheEnd,
             Some(_) => return Err(DavError::SupportedFilter),
         };
+        let negated = match element.attribute("negate-condition") {
+            Some("no") | None => false,
+            Some("yes") => true,
+            Some(_) => return Err(DavError::SupportedFilter),
+        };
         let Value {
             unicode,
             ascii: plain,
@@ -222,24 +230,22 @@ impl TextMatch {
             text: if ascii { plain } else { unicode },
             place,
             ascii,
-            negated: element.attribute("negate-condition") == Some("yes"),
+            negated,
         })
     }
 
-    fn holds(&self, values: &[Value]) -> bool {
-        let found = values.iter().any(|value| {
-            let value = if self.ascii {
-                &value.ascii
-            } else {
-                &value.unicode
-            };
-            match self.place {
-                Place::Anywhere => value.contains(&self.text),
-                Place::Everywhere => *value == self.text,
-                Place::AtTheStart => value.starts_with(&self.text),
-                Place::AtTheEnd => value.ends_with(&self.text),
-            }
-        });
+    fn holds(&self, value: &Value) -> bool {
+        let value = if self.ascii {
+            &value.ascii
+        } else {
+            &value.unicode
+        };
+        let found = match self.place {
+            Place::Anywhere => value.contains(&self.text),
+            Place::Everywhere => *value == self.text,
+            Place::AtTheStart => value.starts_with(&self.text),
+            Place::AtTheEnd => value.ends_with(&self.text),
+        };
         found != self.negated
     }
 }

@@ -71,7 +71,7 @@ class PropertyFilter(
 ) {
     fun matches(values: List<Value>): Boolean {
         if (isAbsent) return values.isEmpty()
-        return values.isNotEmpty() && (texts.isEmpty() || test.holds(texts) { it.matches(values) })
+        return values.any { value -> texts.isEmpty() || test.holds(texts) { it.matches(value) } }
     }
 }
 
@@ -85,7 +85,7 @@ class TextMatch(
 
     val length get() = wanted.length
 
-    fun matches(values: List<Value>): Boolean = values.any { kind.matches(it[collation], wanted) } != isNegated
+    fun matches(value: Value): Boolean = kind.matches(value[collation], wanted) != isNegated
 }
 
 enum class MatchKind(
@@ -135,7 +135,12 @@ private fun textMatchIn(element: XmlElement): TextMatch {
                 "ends-with" -> MatchKind.ENDS_WITH
                 else -> throw unsupportedFilter()
             },
-        isNegated = element["negate-condition"] == "yes",
+        isNegated =
+            when (element["negate-condition"]) {
+                null, "no" -> false
+                "yes" -> true
+                else -> throw unsupportedFilter()
+            },
     )
 }
 

@@ -52,7 +52,10 @@ const WAYS: [At; 5] = [CALM, PLAIN, LIMITED, RESTART, STALE];
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
     let (mut session, subjects) = Session::begin(lab, asked, &asked.task).await?;
     let held = Duration::from_secs_f64(session.plan.open);
-    println!("the load:  {RATE} requests/s on two instances in turn, each fifth a visit; an export is open for {} s", held.as_secs_f64());
+    println!(
+        "the load:  {RATE} requests/s on two instances in turn, each fifth a visit; an export is open for {} s",
+        held.as_secs_f64()
+    );
     let mut rounds = Vec::new();
     for turn in turns(&session.plan, &subjects) {
         session.progress.part(&turn.title);
@@ -89,7 +92,9 @@ async fn block(session: &Session<'_>, turn: &Turn<'_>, held: Duration) -> anyhow
     // A commit waits for the disk, as it does at work.
     let name = database.name();
     let durable = format!("ALTER DATABASE \"{name}\" SET synchronous_commit = on");
-    sqlx::raw_sql(sqlx::AssertSqlSafe(durable)).execute(&mut admin).await?;
+    sqlx::raw_sql(sqlx::AssertSqlSafe(durable))
+        .execute(&mut admin)
+        .await?;
     let fleet = Fleet {
         session,
         turn,
@@ -102,12 +107,16 @@ async fn block(session: &Session<'_>, turn: &Turn<'_>, held: Duration) -> anyhow
         fleet.instances.borrow_mut().push(instance);
     }
     // A JVM compiles meanwhile, and each connection gets its prepared statements.
-    fleet.under_load(sleep(Duration::from_secs_f64(session.plan.warm_up)).map(Ok)).await?;
+    fleet
+        .under_load(sleep(Duration::from_secs_f64(session.plan.warm_up)).map(Ok))
+        .await?;
 
     let mut observed = Observed::default();
     let mut exporting = database.connect().await?;
     for way in WAYS {
-        session.progress.phase(&format!("{}: {}", turn.title, way.words()));
+        session
+            .progress
+            .phase(&format!("{}: {}", turn.title, way.words()));
         let happens = async {
             sleep(BEFORE).await;
             match way {
@@ -115,7 +124,9 @@ async fn block(session: &Session<'_>, turn: &Turn<'_>, held: Duration) -> anyhow
                 LIMITED => behind_an_export(&mut exporting, held, limited(&mut admin)).await?,
                 RESTART => fleet.restart_each().await?,
                 STALE => {
-                    admin.execute("ALTER TABLE records ALTER COLUMN value TYPE varchar").await?;
+                    admin
+                        .execute("ALTER TABLE records ALTER COLUMN value TYPE varchar")
+                        .await?;
                 }
                 _ => sleep(held).await,
             }
@@ -150,7 +161,9 @@ async fn behind_an_export(
 }
 
 async fn plain(admin: &mut PgConnection) -> anyhow::Result<()> {
-    admin.execute("ALTER TABLE records ADD COLUMN way_plain int").await?;
+    admin
+        .execute("ALTER TABLE records ADD COLUMN way_plain int")
+        .await?;
     Ok(())
 }
 
@@ -220,7 +233,8 @@ impl Fleet<'_> {
     }
 
     async fn restart_each(&self) -> anyhow::Result<()> {
-        for _ in 0..self.instances.borrow().len() {
+        let count = self.instances.borrow().len();
+        for _ in 0..count {
             let old = self.instances.borrow_mut().remove(0);
             old.stop().await;
             let new = self.start().await?;
@@ -230,7 +244,10 @@ impl Fleet<'_> {
     }
 
     /// Asks for a record at the constant rate until something has happened, and until each request is answered.
-    async fn under_load(&self, happens: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<Seen> {
+    async fn under_load(
+        &self,
+        happens: impl Future<Output = anyhow::Result<()>>,
+    ) -> anyhow::Result<Seen> {
         let mut due = interval(Duration::from_secs_f64(1.0 / RATE));
         due.set_missed_tick_behavior(MissedTickBehavior::Burst);
         let mut under_way = FuturesUnordered::new();
@@ -272,7 +289,10 @@ impl Fleet<'_> {
             _ => instance.client.get(&format!("/read/{id}")).await,
         };
         instance.under_way.set(instance.under_way.get() - 1);
-        (answer.is_ok_and(|answer| answer.status() == 200), due.elapsed())
+        (
+            answer.is_ok_and(|answer| answer.status() == 200),
+            due.elapsed(),
+        )
     }
 }
 

@@ -26,8 +26,6 @@ private fun expand(database: DatabaseSettings) {
         .dataSource(database.sessions(lockTimeout = "1s"))
         .baselineOnMigrate(true)
         .baselineVersion("0")
-        // Flyway notes when a script has run without a time zone: in that of the session.
-        .initSql("SET TIME ZONE 'UTC'")
         // By default Flyway holds its lock in a transaction of its own, on a second connection. So a script may have run and not be noted,
         // and CREATE INDEX CONCURRENTLY would wait for that transaction, which waits for the script.
         .configuration(mapOf("flyway.postgresql.transactional.lock" to "false"))

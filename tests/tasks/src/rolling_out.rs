@@ -34,7 +34,7 @@ const VISIT: u32 = 5;
 const RECORDS: u32 = 5000;
 /// How long the load runs before something happens, and afterwards.
 const BEFORE: Duration = Duration::from_millis(500);
-const AFTERWARDS: Duration = Duration::from_millis(1500);
+const AFTERWARDS: Duration = Duration::from_secs(1);
 /// The pause between two attempts to get the table.
 const PAUSE: Duration = Duration::from_millis(500);
 /// How long an instance may take to get ready.

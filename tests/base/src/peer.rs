@@ -18,10 +18,11 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 9] = files![
+const FILES: [(&str, &str); 10] = files![
     "axum",
     "contacts-kotlin",
     "contacts-python",
+    "kotlin-release-2",
     "node",
     "python",
     "radicale",

@@ -112,6 +112,7 @@ macro_rules! keys {
 }
 
 keys! { METRICS:
+    ASKED = "asked",
     CONNECTING = "connecting",
     CONNECTIONS = "connections",
     CPU = "cpu",
@@ -135,6 +136,8 @@ keys! { METRICS:
     LEAVING = "leaving",
     LOAD_CPU = "load_cpu",
     LOAD_SHARE = "load_share",
+    LONGEST = "longest",
+    LOST = "lost",
     MEAN = "mean",
     MEMORY = "memory",
     MEMORY_PER_PEER = "memory_per_peer",

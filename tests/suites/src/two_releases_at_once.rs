@@ -58,9 +58,10 @@ const UNDATED: &str = "SELECT count(*) FROM records WHERE visited AND visited_at
 /// Those that nobody holds.
 const UNDATED_AND_FREE: &str = "SELECT count(*) FROM (SELECT FROM records
      WHERE visited AND visited_at IS NULL FOR UPDATE SKIP LOCKED) AS free";
-/// The sessions of instances that read the old column: release 1 has no name.
+/// The sessions of instances that read the old column: release 1 has no name, or in Kotlin that of its service.
 const READERS: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-     AND backend_type = 'client backend' AND application_name IN ('', 'records 2 (visited)')";
+     AND backend_type = 'client backend'
+     AND application_name IN ('', 'kotlin-service', 'records 2 (visited)')";
 /// The sessions that have come to the index: the one that builds it, and those that ask for a lock or wait to change it.
 const AT_THE_INDEX: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
      AND pid <> pg_backend_pid()

@@ -30,6 +30,7 @@ mod pool;
 mod program;
 mod reads;
 mod reports;
+mod rolling_out;
 mod sites;
 mod stall;
 mod tables;
@@ -102,6 +103,7 @@ const TASKS: &[Task] = tasks! {
     "peers" Few "/read/1" [] => peers::measure,
     "contacts" Own "/ready" ["oha"] => contacts::measure,
     "reports" Own "/ready" ["oha"] => reports::measure,
+    "rolling-out" Own "/ready" [] => rolling_out::measure,
     "energy" Records "/read/1" ["oha"] => energy::task::measure,
 };
 

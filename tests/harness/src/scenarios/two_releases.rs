@@ -1,5 +1,5 @@
-//! Two releases of the service on one database: the reference of exercise 13 as release 1, the target as release 2. Each test has a
-//! database of its own, and starts and stops instances of both as it likes.
+//! Two releases of the service on one database: as release 1 the reference of exercise 13, or the Kotlin service if the target is in
+//! Kotlin; as release 2 the target. Each test has a database of its own, and starts and stops instances of both as it likes.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -18,7 +18,7 @@ use crate::scenarios::ContractTest;
 use crate::service::proxy::DatabaseProxy;
 use crate::service::{Service, Settings, command, die_with_the_tool, free_address};
 use workshop_base::scratch;
-use workshop_base::target::Target;
+use workshop_base::target::{Language, Target};
 use workshop_base::wait;
 use workshop_base::workspace::Workspace;
 use workshop_postgres::datasets::RunDatabase;
@@ -31,8 +31,13 @@ const TIMEOUT: Duration = Duration::from_millis(800);
 pub const LIMIT: Duration = Duration::from_secs(20);
 /// How many tests run side by side.
 const SIDE_BY_SIDE: usize = 4;
-/// The exercise whose reference is release 1.
-const RELEASE_1: u8 = 13;
+/// What release 1 of a target in this language is.
+fn release_1_of(language: Language) -> Target {
+    match language {
+        Language::Kotlin => Target::Kotlin,
+        _ => Target::Solution(13),
+    }
+}
 
 pub static SCENARIO: Scenario = Scenario {
     of_the_contract: false,
@@ -42,7 +47,8 @@ pub static SCENARIO: Scenario = Scenario {
 };
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
-    let release_1 = build::build(place.workspace, Target::Solution(RELEASE_1), Profile::Check);
+    let release_1 = release_1_of(place.launch.language);
+    let release_1 = build::build(place.workspace, release_1, Profile::Check);
     let release_1 = release_1.await.context("release 1 cannot be built")?;
     let judging = tests.iter().map(async |test| {
         let database = RunDatabase::create(place.server).await?;

@@ -39,6 +39,7 @@ END $$;
 
 -- The fence. The owner writes, and nobody else does; a session that follows (`visits.follows`) writes only where it isn't the owner.
 -- FOR SHARE: a switch waits for the transactions that were let through, and a transaction that comes during a switch waits for it.
+-- ANCHOR: fence
 CREATE OR REPLACE FUNCTION visits_fence() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     mine boolean;
@@ -49,6 +50,7 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
+-- ANCHOR_END: fence
 
 DO $$
 BEGIN

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::{
     apply,
-    ownership::{Side, say, seen},
+    ownership::{NOBODY, Side, say, seen},
 };
 
 /// How long the outbox may take to become empty. Meanwhile visits wait, and no client waits longer than 2 s.
@@ -27,7 +27,7 @@ pub enum Refusal {
     PutAside(i64),
     #[error("somebody else has switched meanwhile; look who owns visits now")]
     Overtaken,
-    #[error("a database does not answer; nobody may own visits now, so run this again: {0}")]
+    #[error("it did not end, and nobody may own visits now; run it again: {0}")]
     Database(#[from] sqlx::Error),
 }
 
@@ -44,7 +44,7 @@ pub async fn switch(
 ) -> Result<(), Refusal> {
     let (old_owner, old_epoch) = seen(from).await?;
     let (owner, epoch) = seen(to).await?;
-    todo!("{old_owner} in {old_epoch}, {owner} in {epoch}: close, empty, open for {new:?}")
+    todo!("{old_owner} in {old_epoch}, {owner} in {epoch}: {NOBODY}, empty, {new:?}, tell")
 }
 // ANCHOR_END: switch
 

@@ -25,7 +25,7 @@ pub enum Refusal {
     PutAside(i64),
     #[error("somebody else has switched meanwhile; look who owns visits now")]
     Overtaken,
-    #[error("a database does not answer; nobody may own visits now, so run this again: {0}")]
+    #[error("it did not end, and nobody may own visits now; run it again: {0}")]
     Database(#[from] sqlx::Error),
 }
 

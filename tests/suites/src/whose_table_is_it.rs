@@ -421,7 +421,7 @@ async fn the_client_never_waits_for_the_copy(services: &TwoServices) -> TestResu
     until(&mut rust, all, "1000 reads that were looked at or dropped").await?;
     let looked_at = counted(&mut rust, "same + failed").await?;
     let what = "reads that waited while nothing could be compared";
-    expect_at_most(what, looked_at, WAITING)
+    expect_at_most(WAITING, what, looked_at)
 }
 
 async fn a_difference_is_told_without_the_key(services: &TwoServices) -> TestResult {
@@ -610,7 +610,7 @@ async fn a_switch_that_dies_leaves_at_most_one_owner(services: &TwoServices) -> 
             gate.remove().await?;
             let owning = owners(&mut kotlin, &mut rust).await?;
             let what = format!("owners of visits, after own rust was killed {when}");
-            expect_at_most(&what, owning, 1)?;
+            expect_at_most(1, &what, owning)?;
             let again = services.run(&["own", next]).await?;
             expect_done(&again, &format!("own {next}, after own rust was killed {when}"))?;
             let owning = owners(&mut kotlin, &mut rust).await?;

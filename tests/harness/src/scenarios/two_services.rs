@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use super::two_releases::Instance;
-use super::{Judging, LOG_LINES, Place, Played, Scenario, When, asked, stage, status_of};
+use super::{Judging, Place, Played, Scenario, When, asked, stage, status_of};
 use crate::build::{self, Launch, Profile};
 use crate::scenarios::ContractTest;
 use crate::service::port::Port;

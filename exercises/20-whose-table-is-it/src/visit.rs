@@ -54,7 +54,7 @@ async fn mark(
             let nowhere = || Error::NotFound(format!("there is no record with id {id}"));
             return Ok(Either::Left(Json(record.ok_or_else(nowhere)?)));
         }
-        if let Some(passed) = turn.pass_on(method.clone(), &path, None).await? {
+        if let Some(passed) = turn.pass_on(database, method.clone(), &path, None).await? {
             return Ok(Either::Right(passed));
         }
     }

@@ -6,8 +6,10 @@ use reqwest::Method;
 use rocket::{http::Status, serde::json::Value, tokio::time::sleep};
 
 use crate::{
+    database::Database,
     error::Error,
     kotlin::{Kotlin, Passed},
+    ownership::kotlin_answers,
     settings::Settings,
 };
 
@@ -44,24 +46,33 @@ pub struct Turn<'f> {
 }
 
 impl Turn<'_> {
-    /// Passes a request on. None when the other service refuses it as well: there is a switch, and this
-    /// one has to be asked again. A visit may be repeated.
+    /// Passes a request on. None during a switch: this service has to be asked again then. A visit may
+    /// be repeated.
+    ///
+    /// While nobody owns visits, nothing is passed on: the other service may be open already, but reads
+    /// are still answered here.
     ///
     /// # Errors
-    /// Nobody answers.
+    /// Nobody answers, or nobody owns visits for too long.
     pub async fn pass_on(
         &self,
+        database: &Database,
         method: Method,
         path: &str,
         body: Option<&Value>,
     ) -> Result<Option<Passed>, Error> {
         let kotlin = self.kotlin.ok_or(Error::OwnedElsewhere)?;
-        let passed = kotlin.ask(method, path, body).await?;
-        if passed.status == Status::ServiceUnavailable && self.began.elapsed() < PATIENCE {
-            sleep(PAUSE).await;
-            return Ok(None);
+        let is_late = self.began.elapsed() > PATIENCE;
+        if database.read(kotlin_answers).await? {
+            let passed = kotlin.ask(method, path, body).await?;
+            if passed.status != Status::ServiceUnavailable || is_late {
+                return Ok(Some(passed));
+            }
+        } else if is_late {
+            return Err(Error::OwnedElsewhere);
         }
-        Ok(Some(passed))
+        sleep(PAUSE).await;
+        Ok(None)
     }
 }
 // ANCHOR_END: turn

@@ -56,7 +56,10 @@ pub async fn visits(
         if let Some(missing) = marked.await? {
             break missing;
         }
-        if let Some(passed) = turn.pass_on(Method::POST, "/visits", Some(&body)).await? {
+        if let Some(passed) = turn
+            .pass_on(database, Method::POST, "/visits", Some(&body))
+            .await?
+        {
             return Ok(Either::Right(passed));
         }
     };

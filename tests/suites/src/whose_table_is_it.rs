@@ -530,7 +530,7 @@ async fn waits_for_the_row(database: &mut PgConnection) -> TestResult {
 }
 
 async fn the_switch_waits_for_a_visit_under_way(services: &TwoServices) -> TestResult {
-    let _kotlin = services.start_kotlin().await?;
+    let _kotlin = services.start_kotlin("jdbc").await?;
     let service = services.start().await?;
     let (mut kotlin, mut rust) = (services.kotlin_database().await?, services.rust_database().await?);
     for (new, id, in_rust) in [("rust", 60, false), ("kotlin", 61, true)] {
@@ -558,7 +558,7 @@ async fn the_switch_waits_for_a_visit_under_way(services: &TwoServices) -> TestR
 }
 
 async fn a_late_writer_is_refused_and_its_client_served(services: &TwoServices) -> TestResult {
-    let _kotlin = services.start_kotlin().await?;
+    let _kotlin = services.start_kotlin("exposed").await?;
     let service = services.start().await?;
     let (mut kotlin, mut rust) = (services.kotlin_database().await?, services.rust_database().await?);
     // Kotlin's update waits here before the fence looks: it sorts first.
@@ -657,7 +657,7 @@ async fn visit_and_read(client: &Client, id: i32, times: usize) -> Result<(), Fa
 }
 
 async fn ten_times_there_and_back(services: &TwoServices) -> TestResult {
-    let _kotlin = services.start_kotlin().await?;
+    let _kotlin = services.start_kotlin("exposed").await?;
     let services_of_rust = [services.start().await?, services.start().await?];
     let has_ended = Cell::new(false);
     let clients = (0..CLIENTS).map(async |client| {

@@ -153,10 +153,14 @@ impl TwoServices {
         Ok(stand_in)
     }
 
-    /// Starts the Kotlin service, and waits until it is ready. Services that are started later know where it is.
-    pub async fn start_kotlin(&self) -> Result<Rc<Instance>, TestError> {
+    /// Starts the Kotlin service with this `RECORD_REPOSITORY`, and waits until it is ready. Services that are started later know
+    /// where it is.
+    pub async fn start_kotlin(&self, repository: &str) -> Result<Rc<Instance>, TestError> {
         let mut launch = self.kotlin.clone();
-        launch.env.push(("VISITS_OUTBOX".into(), "on".into()));
+        launch.env.extend([
+            ("VISITS_OUTBOX".to_owned(), "on".to_owned()),
+            ("RECORD_REPOSITORY".to_owned(), repository.to_owned()),
+        ]);
         let settings = Settings {
             database_url: self.kotlin_database.url().to_owned(),
             timeout: KOTLIN_TIMEOUT,

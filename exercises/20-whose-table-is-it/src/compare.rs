@@ -72,7 +72,7 @@ pub async fn look(
     id: i32,
 ) -> Result<Verdict, Error> {
     let record = kotlin.record(id).await?;
-    let is_under_way = is_under_way(theirs, id).await?;
+    let is_under_way = is_under_way(theirs, ours, id).await?;
     let ours = read::find(ours, id).await?.map(to_value).transpose()?;
     todo!("{record:?} and {ours:?}: what can be said? Under way: {is_under_way}")
 }

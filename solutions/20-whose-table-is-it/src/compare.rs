@@ -70,7 +70,7 @@ pub async fn look(
 ) -> Result<Verdict, Error> {
     let before = kotlin.record(id).await?;
     // Before ours is read: what is applied afterwards, ours may not have.
-    let is_under_way = is_under_way(theirs, id).await?;
+    let is_under_way = is_under_way(theirs, ours, id).await?;
     let record = read::find(ours, id).await?;
     let mine = record.map(to_value).transpose()?;
     let after = kotlin.record(id).await?;

@@ -15,6 +15,9 @@ use crate::{error::Error, settings::Settings};
 /// How long the Kotlin service may take for an answer: it waits for a connection, and as long again for its database.
 const LIMIT: Duration = Duration::from_secs(3);
 
+/// How long an idle connection is kept: less than the ten seconds after which the Kotlin service closes it.
+const IDLE: Duration = Duration::from_secs(4);
+
 /// The way to the Kotlin service.
 #[derive(Clone)]
 pub struct Kotlin {
@@ -39,6 +42,7 @@ impl Kotlin {
             .redirect(Policy::none())
             .retry(retry::never())
             .timeout(LIMIT)
+            .pool_idle_timeout(IDLE)
             .build()
             .ok()?;
         let key = settings.api_keys.first()?.clone();

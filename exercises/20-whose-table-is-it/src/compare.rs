@@ -13,7 +13,7 @@ use rocket::{
 };
 use sqlx::PgConnection;
 
-use crate::{error::Error, kotlin::Kotlin, looks::is_under_way, read};
+use crate::{error::Error, kotlin::Kotlin, outbox::is_under_way, read};
 
 /// The most reads that wait to be looked at.
 pub const WAITING: usize = 64;

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::{
     apply,
+    outbox::counts,
     ownership::{NOBODY, Side, say, seen},
 };
 
@@ -62,11 +63,7 @@ async fn drained(from: &mut PgConnection, to: &mut PgConnection) -> Result<(), R
     let began = Instant::now();
     loop {
         apply::batch(from, to).await?;
-        let (waiting, put_aside) = sqlx::query_as(
-            "SELECT count(*) FILTER (WHERE reason IS NULL), count(reason) FROM visits_outbox",
-        )
-        .fetch_one(&mut *from)
-        .await?;
+        let (waiting, put_aside) = counts(from).await?;
         match (waiting, put_aside) {
             (0, 0) => return Ok(()),
             (_, 1..) => return Err(Refusal::PutAside(put_aside)),

@@ -2,7 +2,10 @@
 
 use sqlx::PgConnection;
 
-use crate::ownership::{Side, seen};
+use crate::{
+    outbox::counts,
+    ownership::{Side, seen},
+};
 
 /// How many days both services have to have been compared, and how many reads on them.
 const DAYS: i64 = 7;
@@ -24,11 +27,7 @@ pub async fn reasons(
         if owner != Side::Rust.name() {
             reasons.push(format!("{owner} owns visits, says the database of {name}"));
         }
-        let (waiting, put_aside): (i64, i64) = sqlx::query_as(
-            "SELECT count(*) FILTER (WHERE reason IS NULL), count(reason) FROM visits_outbox",
-        )
-        .fetch_one(connection)
-        .await?;
+        let (waiting, put_aside) = counts(connection).await?;
         if waiting > 0 {
             reasons.push(format!("{waiting} events wait in the outbox of {name}"));
         }

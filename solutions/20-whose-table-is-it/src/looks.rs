@@ -125,23 +125,3 @@ async fn save(ours: &mut PgConnection, counts: &mut Counts) -> sqlx::Result<()> 
     *counts = Counts::default();
     Ok(())
 }
-
-/// Whether an event for this record waits in one of the two outboxes.
-///
-/// # Errors
-/// One of the databases does not answer.
-pub async fn is_under_way(
-    theirs: &mut PgConnection,
-    ours: &mut PgConnection,
-    id: i32,
-) -> sqlx::Result<bool> {
-    for connection in [theirs, ours] {
-        let waits = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT FROM visits_outbox WHERE id = $1 AND reason IS NULL)",
-        );
-        if waits.bind(id).fetch_one(connection).await? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}

@@ -20,6 +20,7 @@ mod look;
 mod looks;
 mod migrations;
 mod object;
+mod outbox;
 mod own;
 mod ownership;
 mod pool;

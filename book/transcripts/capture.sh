@@ -177,4 +177,5 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-14 solution-14
     check green-15 solution-15
     check green-19 solution-19
+    check green-20 solution-20
 fi

@@ -88,6 +88,7 @@ suites! {
     "a-pool-that-comes-back" => a_pool_that_comes_back,
     "waiting-for-others" => waiting_for_others,
     "two-releases-at-once" => two_releases_at_once,
+    "whose-table-is-it" => whose_table_is_it,
     "two-thousand-peers" => two_thousand_peers,
     "rude-peers" => rude_peers,
     "sockets-in-the-log" => sockets_in_the_log,

@@ -38,6 +38,7 @@ pub mod strangers;
 pub mod supplied;
 pub mod talkative;
 pub mod two_releases;
+pub mod two_services;
 pub mod wrong;
 
 use std::any::Any;

@@ -109,7 +109,7 @@ pub struct Instance {
     pub client: Client,
     /// How many requests the tests have under way on it.
     pub under_way: Cell<usize>,
-    service: RefCell<Option<Service>>,
+    pub(super) service: RefCell<Option<Service>>,
 }
 
 /// How a command of the service has ended.
@@ -218,6 +218,13 @@ impl Instance {
         answer.expect_status(200).map(drop)
     }
 
+    /// Where it answers.
+    pub fn base_url(&self) -> String {
+        let service = self.service.borrow();
+        let url = service.as_ref().map(Service::base_url);
+        url.unwrap_or_default().to_owned()
+    }
+
     /// What it has written so far.
     pub fn logged(&self) -> String {
         let service = self.service.borrow();
@@ -244,7 +251,7 @@ impl Instance {
         }
     }
 
-    fn log_tail(&self) -> Option<String> {
+    pub(super) fn log_tail(&self) -> Option<String> {
         let service = self.service.borrow();
         service.as_ref().map(|service| service.log_tail(LOG_LINES))
     }

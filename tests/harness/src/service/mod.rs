@@ -4,7 +4,7 @@ mod address;
 mod command;
 pub mod front;
 pub mod nginx;
-mod port;
+pub(crate) mod port;
 pub mod proxy;
 mod settings;
 pub mod sockets;

@@ -298,7 +298,7 @@ pub fn answer(status: &str, body: &str) -> Vec<u8> {
 }
 
 /// Reads a request up to its empty line; nothing at the end of the connection.
-pub(super) async fn next_head(connection: &mut BufReader<TcpStream>) -> io::Result<Option<String>> {
+pub(crate) async fn next_head(connection: &mut BufReader<TcpStream>) -> io::Result<Option<String>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if connection.read_until(b'\n', &mut head).await? == 0 {

@@ -43,7 +43,7 @@ fun serve(qrCodes: QrCodes) {
     logFrom(settings.logLevel)
     val schema =
         Schema(
-            listOf("/migrations/0001_create_records.sql"),
+            migrations(settings.outbox),
             lock = 7_263_001,
             reads = listOf("SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0"),
         )
@@ -51,8 +51,8 @@ fun serve(qrCodes: QrCodes) {
     val database = PostgresDatabase(settings.database)
     val records =
         when (settings.repository) {
-            Repository.EXPOSED -> ExposedRecordRepository(database)
-            Repository.JDBC -> JdbcRecordRepository(database)
+            Repository.EXPOSED -> ExposedRecordRepository(database, settings.outbox)
+            Repository.JDBC -> JdbcRecordRepository(database, settings.outbox)
         }
     listen(settings.address, settings.port, stopped = database::close) { connections ->
         // A request may wait that long for a connection, and as long again for its query; one with a price until its deadline.
@@ -61,9 +61,15 @@ fun serve(qrCodes: QrCodes) {
         monitor.subscribe(ApplicationStopPreparing) { room.close() }
         drainOnStop(connections, atMost = longestRequest + 1.seconds)
         val prices = settings.prices?.let { Prices(upstream(it), it) }
-        service(records, schema::isUpToDate, settings.exportLimits, settings.apiKeys, qrCodes, prices, room)
+        service(records, schema::isUpToDate, settings.exportLimits, settings.apiKeys, qrCodes, prices, room, settings.outbox)
     }
 }
+
+private fun migrations(outbox: Outbox): List<String> =
+    listOfNotNull(
+        "/migrations/0001_create_records.sql",
+        "/migrations/0002_share_visits.sql".takeIf { outbox == Outbox.ON },
+    )
 
 /** The whole service, without the engine and the database below it: this is what the tests run. */
 fun Application.service(
@@ -74,6 +80,7 @@ fun Application.service(
     qrCodes: QrCodes = ZxingQrCodes(),
     prices: Prices? = null,
     room: Room = Room(PeerSettings(queue = 256, pingPeriod = 20.seconds)),
+    outbox: Outbox = Outbox.OFF,
 ) {
     // ANCHOR: routes
     install(CallId) { requestIds() }
@@ -94,6 +101,7 @@ fun Application.service(
             export(records, exportLimits)
             visit(records)
             visits(records)
+            if (outbox == Outbox.ON) takeBack(records)
             prices?.let { price(records, it) }
             peers(room)
         }

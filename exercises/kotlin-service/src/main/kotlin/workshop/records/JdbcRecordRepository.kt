@@ -14,6 +14,7 @@ import java.sql.ResultSet
  */
 class JdbcRecordRepository(
     private val database: PostgresDatabase,
+    private val outbox: Outbox = Outbox.OFF,
 ) : RecordRepository {
     override suspend fun ping() {
         database.withConnection { query("SELECT 1") {} }
@@ -43,9 +44,18 @@ class JdbcRecordRepository(
             }
         }
 
-    override suspend fun visit(id: Int): Record? =
+    override suspend fun visit(id: Int): Record? = mark(id, "UPDATE records SET visited = true WHERE id = ? RETURNING $COLUMNS")
+
+    override suspend fun takeBack(id: Int): Record? = mark(id, "UPDATE records SET visited = false WHERE id = ? RETURNING $COLUMNS")
+
+    private suspend fun mark(
+        id: Int,
+        update: String,
+    ): Record? =
         database.withConnection {
-            query("UPDATE records SET visited = true WHERE id = ? RETURNING $COLUMNS", id) { it.records().singleOrNull() }
+            // One statement is one transaction, and it notes a row that the update has locked.
+            val statement = if (outbox == Outbox.ON) "WITH marked AS ($update), $NOTED SELECT $COLUMNS FROM marked" else update
+            query(statement, id) { it.records().singleOrNull() }
         }
 
     override suspend fun visitAll(ids: Set<Int>): List<Int> =
@@ -57,13 +67,17 @@ class JdbcRecordRepository(
                     generateSequence { if (rows.next()) rows.getInt(1) else null }.toSet()
                 }
             val missing = ids - found
-            if (missing.isEmpty()) update("UPDATE records SET visited = true WHERE id = ANY (?) AND NOT visited", named)
+            if (missing.isEmpty()) {
+                update("UPDATE records SET visited = true WHERE id = ANY (?) AND NOT visited", named)
+                if (outbox == Outbox.ON) update("INSERT INTO visits_outbox (id, visited) SELECT id, true FROM unnest(?) AS id", named)
+            }
             commit()
             missing.sorted()
         }
 
     private companion object {
         const val COLUMNS = "id, value, odd, divisible_by_3, visited"
+        const val NOTED = "noted AS (INSERT INTO visits_outbox (id, visited) SELECT id, visited FROM marked)"
     }
 }
 

@@ -8,6 +8,7 @@ import org.jetbrains.exposed.v1.core.anyFrom
 import org.jetbrains.exposed.v1.core.eq
 import org.jetbrains.exposed.v1.core.greater
 import org.jetbrains.exposed.v1.core.not
+import org.jetbrains.exposed.v1.jdbc.batchInsert
 import org.jetbrains.exposed.v1.jdbc.select
 import org.jetbrains.exposed.v1.jdbc.selectAll
 import org.jetbrains.exposed.v1.jdbc.update
@@ -38,6 +39,9 @@ interface RecordRepository {
     /** Marks the record with this id as visited. Returns it, or null when there is none. */
     suspend fun visit(id: Int): Record?
 
+    /** Marks it as not visited, for somebody who has scanned the wrong tag. Returns it, or null when there is none. */
+    suspend fun takeBack(id: Int): Record?
+
     /** Marks the records with these ids as visited, if there are all of them. Returns the ids without a record. */
     suspend fun visitAll(ids: Set<Int>): List<Int>
 }
@@ -48,6 +52,7 @@ internal const val EXPORT_BATCH = 1_000
 // ANCHOR: repository
 class ExposedRecordRepository(
     private val database: PostgresDatabase,
+    private val outbox: Outbox = Outbox.OFF,
 ) : RecordRepository {
     override suspend fun ping() {
         database.transact { exec("SELECT 1") }
@@ -100,8 +105,18 @@ class ExposedRecordRepository(
                 .updateReturning(where = { Records.id eq id }) { it[visited] = true }
                 .singleOrNull()
                 ?.toRecord()
+                ?.also { note(listOf(id), visited = true) }
         }
     // ANCHOR_END: visit-query
+
+    override suspend fun takeBack(id: Int): Record? =
+        database.transact {
+            Records
+                .updateReturning(where = { Records.id eq id }) { it[visited] = false }
+                .singleOrNull()
+                ?.toRecord()
+                ?.also { note(listOf(id), visited = false) }
+        }
 
     // ANCHOR: visits-query
     override suspend fun visitAll(ids: Set<Int>): List<Int> =
@@ -116,10 +131,28 @@ class ExposedRecordRepository(
                     .forUpdate()
                     .map { it[Records.id] }
             val missing = ids - found.toSet()
-            if (missing.isEmpty()) Records.update({ named and not(Records.visited) }) { it[visited] = true }
+            if (missing.isEmpty()) {
+                Records.update({ named and not(Records.visited) }) { it[visited] = true }
+                note(ids, visited = true)
+            }
             missing.sorted()
         }
     // ANCHOR_END: visits-query
+
+    // ANCHOR: note
+
+    /** Notes for the service that follows what has changed: in the same transaction, and when the rows are locked already. */
+    private fun note(
+        ids: Collection<Int>,
+        visited: Boolean,
+    ) {
+        if (outbox == Outbox.OFF) return
+        VisitsOutbox.batchInsert(ids, shouldReturnGeneratedValues = false) {
+            this[VisitsOutbox.id] = it
+            this[VisitsOutbox.visited] = visited
+        }
+    }
+    // ANCHOR_END: note
 }
 
 private fun ResultRow.toRecord() =

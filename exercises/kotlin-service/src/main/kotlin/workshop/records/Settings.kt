@@ -18,6 +18,7 @@ class Settings(
     val apiKeys: List<String>,
     val database: DatabaseSettings,
     val repository: Repository,
+    val outbox: Outbox,
     val exportLimits: ExportLimits,
     /** Null when there is no service to ask for prices. */
     val prices: PriceSettings?,
@@ -33,6 +34,7 @@ class Settings(
             val apiKeys = read.secrets("API_KEYS")
             val database = read.database(applicationName = "kotlin-service")
             val repository = read.choice("RECORD_REPOSITORY", default = Repository.EXPOSED)
+            val outbox = read.choice("VISITS_OUTBOX", default = Outbox.OFF)
             val exportTimeout = read.number("EXPORT_TIMEOUT_MS", default = 10_000, range = 250..600_000)
             val exportDeadline = read.number("EXPORT_DEADLINE_MS", default = 600_000, range = 250..86_400_000)
             val prices = read.prices()
@@ -42,7 +44,7 @@ class Settings(
             // Exports leave half of the pool to everybody else.
             val concurrent = max(1, database.poolSize / 2)
             val exports = ExportLimits(concurrent, database.timeout, exportTimeout.milliseconds, exportDeadline.milliseconds)
-            return Settings(address, port, apiKeys, database, repository, exports, prices, peers, logLevel)
+            return Settings(address, port, apiKeys, database, repository, outbox, exports, prices, peers, logLevel)
         }
     }
 }

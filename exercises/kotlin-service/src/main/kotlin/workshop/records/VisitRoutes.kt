@@ -4,6 +4,7 @@ package workshop.records
 import io.ktor.http.HttpStatusCode
 import io.ktor.server.response.respond
 import io.ktor.server.routing.Route
+import io.ktor.server.routing.delete
 import io.ktor.server.routing.post
 import kotlinx.serialization.Serializable
 import workshop.service.ProblemException
@@ -18,6 +19,14 @@ fun Route.visit(records: RecordRepository) {
     }
 }
 // ANCHOR_END: visit
+
+/** Marks the record as not visited and answers it. Only where visits are shared with a service that follows: see [Outbox]. */
+fun Route.takeBack(records: RecordRepository) {
+    delete("/records/{id}/visit") {
+        val id = call.recordId()
+        call.respond(records.takeBack(id) ?: throw noRecord(id))
+    }
+}
 
 // ANCHOR: visits
 

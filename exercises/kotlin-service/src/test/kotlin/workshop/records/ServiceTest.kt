@@ -62,6 +62,14 @@ class FakeRecords(
         return record(id)
     }
 
+    override suspend fun takeBack(id: Int): Record? {
+        asked += id
+        failure?.let { throw it }
+        if (id !in IDS) return null
+        visited -= id
+        return record(id)
+    }
+
     override suspend fun visitAll(ids: Set<Int>): List<Int> {
         asked += ids
         failure?.let { throw it }
@@ -85,9 +93,10 @@ fun serviceTest(
     exportLimits: ExportLimits = exportLimits(),
     qrCodes: QrCodes = ZxingQrCodes(),
     prices: Prices? = null,
+    outbox: Outbox = Outbox.OFF,
     test: suspend (HttpClient) -> Unit,
 ) = testApplication {
-    application { service(records, { schemaIsUpToDate }, exportLimits, apiKeys, qrCodes, prices) }
+    application { service(records, { schemaIsUpToDate }, exportLimits, apiKeys, qrCodes, prices, outbox = outbox) }
     test(client)
 }
 

@@ -30,6 +30,7 @@ class SettingsTest {
         assertEquals(10_000.milliseconds, settings.exportLimits.clientTimeout)
         assertEquals(600_000.milliseconds, settings.exportLimits.deadline)
         assertEquals(Repository.EXPOSED, settings.repository)
+        assertEquals(Outbox.OFF, settings.outbox)
         assertNull(settings.prices)
         assertEquals(Level.WARN, settings.logLevel)
     }
@@ -47,6 +48,7 @@ class SettingsTest {
                     "DATABASE_TIMEOUT_MS" to "250",
                     "MIGRATION_TIMEOUT_MS" to "750",
                     "RECORD_REPOSITORY" to "jdbc",
+                    "VISITS_OUTBOX" to "on",
                     "EXPORT_TIMEOUT_MS" to "500",
                     "EXPORT_DEADLINE_MS" to "86400000",
                     "LOG_LEVEL" to "INFO",
@@ -61,6 +63,7 @@ class SettingsTest {
         assertEquals(500.milliseconds, settings.exportLimits.clientTimeout)
         assertEquals(86_400_000.milliseconds, settings.exportLimits.deadline)
         assertEquals(Repository.JDBC, settings.repository)
+        assertEquals(Outbox.ON, settings.outbox)
         assertEquals(Level.INFO, settings.logLevel)
     }
 

@@ -2,6 +2,7 @@
 package workshop.records
 
 import io.ktor.client.HttpClient
+import io.ktor.client.request.delete
 import io.ktor.client.request.header
 import io.ktor.client.request.post
 import io.ktor.client.request.setBody
@@ -26,6 +27,22 @@ class VisitTest {
                 )
             }
         }
+
+    @Test
+    fun `a visit is taken back only where visits are shared`() {
+        serviceTest(outbox = Outbox.ON) { client ->
+            client.visit("3")
+            val response = client.delete("/records/3/visit") { header("X-API-Key", "valid_key") }
+            assertEquals(
+                """{"id":3,"value":"value 3","odd":true,"divisible_by_3":true,"visited":false}""",
+                response.bodyAsText(),
+            )
+        }
+        serviceTest { client ->
+            val response = client.delete("/records/3/visit") { header("X-API-Key", "valid_key") }
+            assertEquals(HttpStatusCode.NotFound, response.status)
+        }
+    }
 
     @Test
     fun `a body is ignored`() =

@@ -1,0 +1,56 @@
+//! What one service has written is applied to the other's table: each event once, and never an older one over a newer one.
+
+#![expect(dead_code, reason = "delete this line once `batch` applies events")]
+
+use std::time::Duration;
+
+use sqlx::{FromRow, PgConnection, postgres::PgListener};
+
+/// The most events that are claimed together.
+const BATCH: i64 = 100;
+
+// ANCHOR: event
+/// What has become of a record.
+#[derive(Debug, FromRow)]
+pub struct Event {
+    pub seq: i64,
+    pub epoch: i64,
+    pub id: i32,
+    pub visited: bool,
+}
+// ANCHOR_END: event
+
+// ANCHOR: batch
+/// Claims events of one outbox, at most `BATCH` that nobody else works on, applies them to the other
+/// database, and acknowledges them. Returns how many there were.
+///
+/// # Errors
+/// One of the databases does not answer. What was claimed is free again.
+pub async fn batch(from: &mut PgConnection, to: &mut PgConnection) -> sqlx::Result<usize> {
+    todo!("claim at most {BATCH} events from {from:?}, apply them to {to:?}, acknowledge them")
+}
+// ANCHOR_END: batch
+
+// ANCHOR: apply
+/// Applies one event, in one statement. One that is no newer than what was applied changes nothing.
+async fn apply(to: &mut PgConnection, event: &Event) -> sqlx::Result<()> {
+    todo!("{event:?} to {to:?}, unless something newer was applied")
+}
+
+/// Whether the event is at fault, and will be tomorrow: the data are wrong (22), or against a
+/// constraint (23). Everything else is an outage, and passes.
+fn is_poison(error: &sqlx::Error) -> bool {
+    todo!("is {error} the event's fault?")
+}
+// ANCHOR_END: apply
+
+// ANCHOR: woken
+/// Returns when somebody says that there is an event, or when it's time to look anyway: a listener
+/// whose line is lost hears nothing, and isn't told.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn woken(listener: &mut PgListener, poll: Duration) -> sqlx::Result<()> {
+    todo!("a word from {listener:?}, or {poll:?}")
+}
+// ANCHOR_END: woken

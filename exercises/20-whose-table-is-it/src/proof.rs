@@ -1,0 +1,65 @@
+//! `service proof`: whether both tables agree, and where they don't.
+
+#![expect(dead_code, reason = "delete this line once `differing` names rows")]
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    time::Duration,
+};
+
+use sqlx::PgConnection;
+
+/// After which pause a row that differs is looked at again.
+const PAUSE: Duration = Duration::from_millis(200);
+
+// ANCHOR: proof
+/// The records that one of the tables has as visited, and the other doesn't, while nothing is under way
+/// that would explain it. Two fingerprints for every thousand ids say where to look.
+///
+/// # Errors
+/// One of the databases does not answer.
+pub async fn differing(
+    kotlin: &mut PgConnection,
+    rust: &mut PgConnection,
+) -> sqlx::Result<BTreeSet<i32>> {
+    let (theirs, ours) = (fingerprints(kotlin).await?, fingerprints(rust).await?);
+    todo!("which ranges of {theirs:?} and {ours:?} differ, which rows in them, and do they still?")
+}
+// ANCHOR_END: proof
+
+/// One fingerprint of the visits among every thousand ids.
+async fn fingerprints(connection: &mut PgConnection) -> sqlx::Result<BTreeMap<i32, String>> {
+    let rows: Vec<(i32, String)> = sqlx::query_as(
+        "SELECT id / 1000, md5(string_agg(id::text, ',' ORDER BY id)) \
+         FROM records WHERE visited GROUP BY 1",
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().collect())
+}
+
+/// The visited records among these thousand ids.
+async fn visited(connection: &mut PgConnection, range: i32) -> sqlx::Result<BTreeSet<i32>> {
+    let ids: Vec<i32> =
+        sqlx::query_scalar("SELECT id FROM records WHERE visited AND id / 1000 = $1")
+            .bind(range)
+            .fetch_all(connection)
+            .await?;
+    Ok(ids.into_iter().collect())
+}
+
+/// Whether these records are visited; those with an event in this outbox are left out.
+async fn settled(
+    connection: &mut PgConnection,
+    ids: &BTreeSet<i32>,
+) -> sqlx::Result<HashMap<i32, bool>> {
+    let ids: Vec<i32> = ids.iter().copied().collect();
+    let rows: Vec<(i32, bool)> = sqlx::query_as(
+        "SELECT id, visited FROM records WHERE id = ANY($1) AND NOT EXISTS \
+         (SELECT FROM visits_outbox WHERE visits_outbox.id = records.id AND reason IS NULL)",
+    )
+    .bind(ids)
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().collect())
+}

@@ -1,0 +1,123 @@
+//! What goes on beside the requests while visits are shared: the outbox of each database is emptied into the other one.
+
+use std::time::Duration;
+
+use rocket::{
+    fairing::AdHoc,
+    tokio::{
+        spawn,
+        time::{sleep, timeout},
+    },
+};
+use sqlx::{
+    ConnectOptions, PgConnection,
+    postgres::{PgConnectOptions, PgListener, PgPoolOptions},
+};
+use tracing::warn;
+
+use crate::{apply, ownership::Side, settings::Settings};
+
+/// Both databases, for sessions that follow: the fence lets them write where the other service owns visits.
+#[derive(Clone)]
+pub struct Databases {
+    rust: PgConnectOptions,
+    kotlin: PgConnectOptions,
+    /// How long a batch may take, and a connection. An answer that was lost on its way never comes.
+    limit: Duration,
+    poll: Duration,
+}
+
+impl Databases {
+    /// None where visits aren't shared.
+    pub fn new(settings: &Settings) -> Option<Databases> {
+        let kotlin = settings.kotlin.as_ref()?;
+        let limit = settings.database.timeout;
+        let following = |url: &PgConnectOptions| {
+            url.clone().options([
+                ("visits.follows", "on".to_owned()),
+                ("lock_timeout", limit.as_millis().to_string()),
+                ("idle_in_transaction_session_timeout", "10s".to_owned()),
+            ])
+        };
+        Some(Databases {
+            rust: following(&settings.database.url),
+            kotlin: following(&kotlin.database),
+            limit,
+            poll: kotlin.poll,
+        })
+    }
+
+    fn of(&self, side: Side) -> &PgConnectOptions {
+        match side {
+            Side::Kotlin => &self.kotlin,
+            Side::Rust => &self.rust,
+        }
+    }
+
+    /// A session of its own.
+    ///
+    /// # Errors
+    /// The database does not answer.
+    pub async fn connect(&self, side: Side) -> sqlx::Result<PgConnection> {
+        within(self.limit, self.of(side).connect()).await
+    }
+
+    // ANCHOR: follow
+    /// Empties the outbox of one database into the other one, and again whenever there is something in it.
+    async fn follow(&self, from: Side) -> sqlx::Result<()> {
+        let one_connection = PgPoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(self.limit)
+            .connect_lazy_with(self.of(from).clone());
+        // Before the first look: what comes later is heard.
+        let mut listener = PgListener::connect_with(&one_connection).await?;
+        listener.listen("visits").await?;
+        let mut to = self.connect(from.other()).await?;
+        let mut from = self.connect(from).await?;
+        loop {
+            while within(self.limit, apply::batch(&mut from, &mut to)).await? > 0 {}
+            apply::woken(&mut listener, self.poll).await?;
+        }
+    }
+    // ANCHOR_END: follow
+}
+
+/// A fairing that begins to follow, in both directions, as soon as the service listens. One of the outboxes has nothing in it:
+/// only the owner writes.
+pub fn on_liftoff(settings: &Settings) -> AdHoc {
+    let databases = Databases::new(settings);
+    AdHoc::on_liftoff("sharing", |_| {
+        Box::pin(async move {
+            let Some(databases) = databases else { return };
+            for from in [Side::Kotlin, Side::Rust] {
+                spawn(always_follow(databases.clone(), from));
+            }
+        })
+    })
+}
+
+/// Follows, and begins again whenever a database doesn't answer.
+async fn always_follow(databases: Databases, from: Side) {
+    let mut last_line = String::new();
+    loop {
+        if let Err(error) = databases.follow(from).await {
+            // One line, however long it lasts.
+            let line = format!("the outbox of {} waits: {error}", from.name());
+            if line != last_line {
+                warn!("{line}");
+                last_line = line;
+            }
+        }
+        sleep(databases.poll).await;
+    }
+}
+
+/// What the database has to do in time.
+async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = sqlx::Result<T>>,
+) -> sqlx::Result<T> {
+    timeout(limit, work)
+        .await
+        .unwrap_or_else(|elapsed| Err(sqlx::Error::Io(elapsed.into())))
+}

@@ -1,0 +1,62 @@
+//! `POST /records/<id>/visit` marks one record as visited, and `DELETE` takes that back.
+
+use reqwest::Method;
+use rocket::{Either, State, delete, post, serde::json::Json};
+
+use crate::{
+    api_key::ApiKey, database::Database, error::Error, front::Front, kotlin::Passed,
+    record::Record, write,
+};
+
+// ANCHOR: visit
+/// Answers the record, visited now, and the same when it was so already. 400 when the id is no
+/// 32-bit integer, 404 when no record has it, 503 when the database does not answer.
+#[post("/records/<id>/visit")]
+pub async fn visit(
+    _key: ApiKey,
+    id: Result<i32, &str>,
+    front: &State<Front>,
+    database: &State<Database>,
+) -> Result<Either<Json<Record>, Passed>, Error> {
+    mark(id, true, front, database).await
+}
+
+/// The same for somebody who has scanned the wrong tag: the record is not visited then.
+#[delete("/records/<id>/visit")]
+pub async fn take_back(
+    _key: ApiKey,
+    id: Result<i32, &str>,
+    front: &State<Front>,
+    database: &State<Database>,
+) -> Result<Either<Json<Record>, Passed>, Error> {
+    mark(id, false, front, database).await
+}
+
+async fn mark(
+    id: Result<i32, &str>,
+    visited: bool,
+    front: &Front,
+    database: &Database,
+) -> Result<Either<Json<Record>, Passed>, Error> {
+    let id = id.map_err(|_| Error::BadRequest("id must be a 32-bit integer"))?;
+    let method = if visited {
+        Method::POST
+    } else {
+        Method::DELETE
+    };
+
+    let path = format!("/records/{id}/visit");
+
+    let turn = front.begin();
+    loop {
+        let marked = database.run(async |connection| write::mark(connection, id, visited).await);
+        if let Some(record) = marked.await? {
+            let nowhere = || Error::NotFound(format!("there is no record with id {id}"));
+            return Ok(Either::Left(Json(record.ok_or_else(nowhere)?)));
+        }
+        if let Some(passed) = turn.pass_on(database, method.clone(), &path, None).await? {
+            return Ok(Either::Right(passed));
+        }
+    }
+}
+// ANCHOR_END: visit

@@ -1,0 +1,85 @@
+//! Writing visits: only while this service owns them, and with an event for the other one in the same transaction.
+
+use sqlx::{Connection, PgConnection};
+
+use crate::{
+    ownership::{self, Owner},
+    record::Record,
+};
+
+// ANCHOR: if-mine
+/// Runs `change` if this service owns visits, and notes in the outbox what it says it has changed: both
+/// are committed together. None if another service owns them.
+///
+/// # Errors
+/// The database does not answer.
+async fn if_mine<T>(
+    connection: &mut PgConnection,
+    visited: bool,
+    change: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<(T, Vec<i32>)>,
+) -> sqlx::Result<Option<T>> {
+    let mut transaction = connection.begin().await?;
+    let owner = ownership::held(&mut transaction).await?;
+    let is_shared = owner == Owner::Me;
+    let (_answer, ids) = change(&mut transaction).await?;
+    todo!("{ids:?} become {visited}: who may, and who is told? Shared: {is_shared}")
+}
+// ANCHOR_END: if-mine
+
+/// Marks one record as visited or not, and answers it; inside, none when no record has this id.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn mark(
+    connection: &mut PgConnection,
+    id: i32,
+    visited: bool,
+) -> sqlx::Result<Option<Option<Record>>> {
+    if_mine(connection, visited, async |connection| {
+        let record: Option<Record> = sqlx::query_as(
+            "UPDATE records SET visited = $2 WHERE id = $1 \
+             RETURNING id, value, odd, divisible_by_3, visited",
+        )
+        .bind(id)
+        .bind(visited)
+        .fetch_optional(connection)
+        .await?;
+        let ids = record.iter().map(|record| record.id).collect();
+        Ok((record, ids))
+    })
+    .await
+}
+
+// ANCHOR: mark
+/// Marks all of these records as visited, and answers an empty list; or none of them, and answers the
+/// ids that no record has. The ids are in ascending order, each once.
+///
+/// The records are locked first, in ascending order. Two requests that name the same records then
+/// wait in line. Were each to lock in an order of its own, each could hold what the other waits for.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn mark_all(
+    connection: &mut PgConnection,
+    ids: &[i32],
+) -> sqlx::Result<Option<Vec<i32>>> {
+    if_mine(connection, true, async |connection| {
+        let found: Vec<i32> =
+            sqlx::query_scalar("SELECT id FROM records WHERE id = ANY($1) ORDER BY id FOR UPDATE")
+                .bind(ids)
+                .fetch_all(&mut *connection)
+                .await?;
+        let is_missing = |id: &i32| found.binary_search(id).is_err();
+        let missing: Vec<i32> = ids.iter().copied().filter(is_missing).collect();
+        if !missing.is_empty() {
+            return Ok((missing, Vec::new()));
+        }
+        sqlx::query("UPDATE records SET visited = true WHERE id = ANY($1) AND NOT visited")
+            .bind(ids)
+            .execute(connection)
+            .await?;
+        Ok((missing, ids.to_owned()))
+    })
+    .await
+}
+// ANCHOR_END: mark

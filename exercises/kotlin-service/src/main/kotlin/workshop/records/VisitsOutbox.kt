@@ -1,0 +1,16 @@
+// What the service that follows is told of visits: a row for each, in the transaction of the visit.
+package workshop.records
+
+import org.jetbrains.exposed.v1.core.Table
+
+// ANCHOR: outbox
+
+/** Whether visits are noted. Off, the service neither has nor needs the tables for it. */
+enum class Outbox { OFF, ON }
+
+/** The two columns that this service fills. The database adds the number of the row, and the epoch. */
+object VisitsOutbox : Table("visits_outbox") {
+    val id = integer("id")
+    val visited = bool("visited")
+}
+// ANCHOR_END: outbox

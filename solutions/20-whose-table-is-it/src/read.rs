@@ -1,0 +1,50 @@
+//! `GET /read/<id>`: one record, by its id.
+
+use reqwest::Method;
+use rocket::{Either, State, get, serde::json::Json};
+use sqlx::PgConnection;
+
+use crate::{
+    api_key::ApiKey, database::Database, error::Error, front::Front, kotlin::Passed, ownership,
+    record::Record,
+};
+
+// ANCHOR: read
+/// Answers the record; from the service that writes visits, as long as that isn't this one. 400 when the id
+/// is no 32-bit integer, 404 when no record has it, 503 when the database does not answer. Without a
+/// key that counts it does not run.
+#[get("/read/<id>")]
+pub async fn read(
+    _key: ApiKey,
+    id: Result<i32, &str>,
+    front: &State<Front>,
+    database: &State<Database>,
+) -> Result<Either<Json<Record>, Passed>, Error> {
+    let id = id.map_err(|_| Error::BadRequest("id must be a 32-bit integer"))?;
+
+    if let Some(kotlin) = &front.kotlin
+        && database.read(ownership::kotlin_answers).await?
+    {
+        let path = format!("/read/{id}");
+        return Ok(Either::Right(kotlin.ask(Method::GET, &path, None).await?));
+    }
+    match database
+        .read(async |connection| find(connection, id).await)
+        .await?
+    {
+        Some(record) => Ok(Either::Left(Json(record))),
+        None => Err(Error::NotFound(format!("there is no record with id {id}"))),
+    }
+}
+// ANCHOR_END: read
+
+/// The record with this id, as it is in this database.
+///
+/// # Errors
+/// The database does not answer.
+pub async fn find(connection: &mut PgConnection, id: i32) -> sqlx::Result<Option<Record>> {
+    sqlx::query_as("SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1")
+        .bind(id)
+        .fetch_optional(connection)
+        .await
+}

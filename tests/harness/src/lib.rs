@@ -24,5 +24,6 @@ pub use scenarios::{
     releases, reports_faults, reports_releases, reports_strangers, restart, schema_change,
     short_runs, shutdown, silence, silences, supplied, two_releases, wrong,
 };
-pub use service::{front, issuer, nginx, proxy, sockets, stand_in, upstream};
+pub use service::{front, issuer, nginx, proxy, signer, sockets, stand_in, upstream};
+pub use scenarios::issuer as tokens;
 pub use workshop_requests::{failure, http, qr, socket};

@@ -111,6 +111,11 @@ impl Issuer {
         Ok(issuer)
     }
 
+    /// A service that nobody may ask: it counts who does.
+    pub async fn trap() -> anyhow::Result<Upstream> {
+        Upstream::start(Conduct::WELL).await
+    }
+
     /// What the service is told of it, with times that tests can wait for.
     pub fn settings(&self) -> TokenSettings {
         TokenSettings::new(format!("{}/jwks", self.upstream.url()))

@@ -49,13 +49,9 @@ impl Key {
     pub fn make(kind: Kind) -> anyhow::Result<Key> {
         Ok(match kind {
             // Unchecked: one of these keys is too short, which is what it is for.
-            Kind::Rsa(bits) => {
-                Key::Rsa(rsa::PrivateKey::new_unchecked(&mut rand::rng(), bits)?)
-            }
+            Kind::Rsa(bits) => Key::Rsa(rsa::PrivateKey::new_unchecked(&mut rand::rng(), bits)?),
             Kind::P256 => Key::P256(p256::ecdsa::SigningKey::generate()),
-            Kind::Ed25519 => {
-                Key::Ed25519(ed25519_dalek::SigningKey::from_bytes(&rand::random()))
-            }
+            Kind::Ed25519 => Key::Ed25519(ed25519_dalek::SigningKey::from_bytes(&rand::random())),
             Kind::Secret(secret) => Key::Secret(secret.into_bytes()),
         })
     }

@@ -190,7 +190,13 @@ impl Context {
 
     async fn stop(self) -> Stopped {
         // The client's idle connections go first: a graceful shutdown waits for connections, in Rocket as long as it may.
-        drop((self.client, self.proxy, self.database, self.upstream, self.issuer));
+        drop((
+            self.client,
+            self.proxy,
+            self.database,
+            self.upstream,
+            self.issuer,
+        ));
         sockets::wait_until_closed(self.service.address().port()).await;
         let stopped = self.service.stop().await;
         drop(self.run_database);

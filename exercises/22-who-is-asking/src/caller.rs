@@ -95,7 +95,8 @@ impl<'r, S: Scope> FromRequest<'r> for Allowed<S> {
         match caller {
             Caller::Key => Outcome::Success(Allowed(PhantomData)),
             Caller::Token { subject, scope } => {
-                todo!("may {subject} do {}, with the scope {scope:?}?", S::NAME)
+                let missing = Refused::Scope(S::NAME);
+                todo!("may {subject} do it, with the scope {scope:?}? If not: {missing:?}")
             }
         }
     }

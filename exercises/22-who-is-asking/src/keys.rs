@@ -77,7 +77,8 @@ impl Keys {
     /// The keys of the last good answer; none when it is too old, or has none that counts.
     fn current(&self) -> Option<Arc<KeySet>> {
         let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
-        last.clone().map(|last| last.keys)
+        let keys = last.clone().map(|last| last.keys);
+        keys.filter(|keys| !keys.is_empty())
     }
     // ANCHOR_END: get
 
@@ -107,7 +108,7 @@ impl Keys {
 /// Renews the keys beside the requests, from the start of the service to its end.
 pub fn renewed_on_liftoff(keys: &Arc<Keys>) -> AdHoc {
     let keys = Arc::clone(keys);
-    AdHoc::on_liftoff("renewal of keys", |rocket| {
+    AdHoc::on_liftoff("renewal of keys", move |rocket| {
         let shutdown = rocket.shutdown();
         Box::pin(async move {
             spawn(async move { keys.renew_until(shutdown).await });

@@ -122,7 +122,7 @@ pub struct Refusal(Refused);
 impl Refusal {
     /// The refusal of this request, if it is a guard that has refused it.
     pub fn of(request: &Request<'_>) -> Option<Refusal> {
-        request.local_cache(|| None).map(Refusal)
+        request.local_cache(|| None::<Refused>).map(Refusal)
     }
 }
 

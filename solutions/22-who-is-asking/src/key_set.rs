@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use jsonwebtoken::{
     Algorithm, DecodingKey, DecodingKeyKind,
-    jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse},
+    jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, KeyOperations, PublicKeyUse},
 };
 use rocket::serde::json::serde_json::{self, Value};
 
@@ -61,7 +61,7 @@ fn usable(jwk: &Jwk) -> Option<(String, Arc<Key>)> {
     };
     let agrees = about
         .key_algorithm
-        .is_none_or(|said| said == algorithm.into());
+        .is_none_or(|said| said == KeyAlgorithm::from(algorithm));
 
     let decoding = DecodingKey::from_jwk(jwk).ok()?;
     let long_enough = match decoding.kind() {

@@ -1,17 +1,18 @@
 //! Suite `who-is-asking` (exercise 22): the service takes the access tokens of an issuer beside its API keys, whatever somebody makes up
 //! as a token, and whatever becomes of the issuer.
 
+mod bringing;
 mod hostile;
 
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::timeout;
 use workshop_base::wait;
 
 use workshop_harness::contract::{
-    Answer, Client, Context, Failure, TestError, TestResult, contract_tests, expect,
+    Answer, Context, Failure, TestError, TestResult, contract_tests, expect,
     expect_at_most, expect_each, expect_eq, expect_none, has_status,
 };
 use workshop_harness::http::Body;
@@ -22,6 +23,7 @@ use workshop_harness::issuer_away::Away;
 use workshop_harness::tokens::{ED25519, OTHER, P256, RSA};
 use workshop_harness::upstream::{Conduct, Counts};
 
+use bringing::{PATIENCE, READ, bearing, is_refused, published, until_status};
 use hostile::hostile_tokens_get_the_same_answer;
 
 contract_tests! {
@@ -48,29 +50,14 @@ contract_tests! {
     ],
 }
 
-/// The longest that a test waits for what a service does by itself.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Requests that come at the same time with a key that is new.
 const AT_ONCE: usize = 50;
 /// Requests with keys that nobody knows, and how many of them come at the same time.
 const STORM: usize = 1000;
 const WAVE: usize = 250;
 
-const READ: &str = "records:read";
+/// The scope of those who may write.
 const WRITE: &str = "records:write";
-
-/// A client that sends this token, and no key.
-fn bearing(context: &Context, token: &str) -> Client {
-    let keyless = context.client.without_key();
-    keyless.with("Authorization", Some(&format!("Bearer {token}")))
-}
-
-/// What everybody gets whose token is refused, whatever is wrong with it.
-fn is_refused(answer: &Answer) -> Result<&Answer, Failure> {
-    answer
-        .expect_problem(401, "the access token is not valid")?
-        .expect_header("WWW-Authenticate", r#"Bearer realm="records", error="invalid_token""#)
-}
 
 /// What those get who have brought nothing that counts: both ways to do better.
 fn names_both_ways(answer: &Answer) -> Result<&Answer, Failure> {
@@ -108,29 +95,6 @@ async fn until_renewed(issuer: &Issuer) -> TestResult {
     let calls = issuer.counts().calls;
     let what = "another request for the keys, in the background";
     until(issuer, what, |counts| counts.calls > calls && counts.under_way == 0).await
-}
-
-/// Asks with this token until the answer has this status, at most until the limit.
-async fn until_status(context: &Context, token: &str, status: u16) -> TestResult {
-    let client = bearing(context, token);
-    let is_so = |answer: &Result<Answer, Failure>| {
-        answer.as_ref().is_ok_and(|answer| answer.status() == status)
-    };
-    let last = wait::last_within(PATIENCE, async || client.get("/read/1").await, is_so).await?;
-    last.expect_status(status)?;
-    Ok(())
-}
-
-/// Publishes these keys as well, and waits until the service has them.
-async fn published(context: &Context, issuer: &Issuer, keys: &Keys, set: Vec<Value>) -> TestResult {
-    for jwk in set {
-        issuer.publish_too(jwk).await;
-    }
-    // A kid that it has never seen, for a key that it takes: when that works, it has the others, too.
-    let marker = format!("marker-{}", from_now(0));
-    issuer.publish_too(jwk(&keys.p256, &marker)).await;
-    let token = issuer.rightful(&keys.p256, &marker, READ).await?;
-    until_status(context, &token, 200).await
 }
 
 async fn rightful_tokens_are_accepted(

@@ -6,14 +6,11 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use workshop_base::workspace::Workspace;
 
-use super::TokenSettings;
+use super::settings::TokenSettings;
+pub use super::settings::{AUDIENCE, ISSUER};
 use super::signer::{Key, Signer};
 use super::upstream::{Conduct, Counts, Upstream, answer};
 
-/// What tokens have as `iss`. Nothing is ever fetched from there.
-pub const ISSUER: &str = "https://issuer.example";
-/// The audience that the service is.
-pub const AUDIENCE: &str = "records";
 /// The subject of the tokens.
 pub const SUBJECT: &str = "priya-7f3a";
 

@@ -60,6 +60,11 @@ impl PriceSettings {
     }
 }
 
+/// What tokens have as `iss`. Nothing is ever fetched from there.
+pub const ISSUER: &str = "https://issuer.example";
+/// The audience that the service is.
+pub const AUDIENCE: &str = "records";
+
 /// What a service is told about the issuer of tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenSettings {
@@ -86,8 +91,8 @@ impl TokenSettings {
     pub fn new(url: impl Into<String>) -> Self {
         TokenSettings {
             url: url.into(),
-            issuer: super::issuer::ISSUER.to_owned(),
-            audience: super::issuer::AUDIENCE.to_owned(),
+            issuer: ISSUER.to_owned(),
+            audience: AUDIENCE.to_owned(),
             leeway: Duration::from_secs(5),
             renewal: Duration::from_millis(400),
             cooldown: Duration::from_millis(300),

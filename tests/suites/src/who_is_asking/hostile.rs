@@ -11,7 +11,7 @@ use workshop_harness::issuer::{
 use workshop_harness::signer::Key;
 use workshop_harness::tokens::{P256, RSA};
 
-use super::{PATIENCE, READ, bearing, is_refused, published};
+use super::bringing::{PATIENCE, READ, bearing, is_refused, published};
 
 /// A token that nobody may accept.
 struct Hostile {

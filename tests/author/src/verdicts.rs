@@ -20,7 +20,7 @@ use workshop_postgres::Server;
 const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What judges, below the checkout's root.
-const JUDGES: [&str; 21] = [
+const JUDGES: [&str; 22] = [
     "Cargo.lock",
     "Cargo.toml",
     "datasets",
@@ -40,6 +40,7 @@ const JUDGES: [&str; 21] = [
     "tests/harness/src",
     "tests/postgres/src",
     "tests/requests/src",
+    "tests/signer/src",
     "tests/source/src",
     "tests/suites",
 ];

@@ -58,10 +58,11 @@ fun serve(qrCodes: QrCodes) {
         // A request may wait that long for a connection, and as long again for its query; one with a price until its deadline.
         val longestRequest = maxOf(settings.database.timeout * 2, settings.prices?.deadline ?: Duration.ZERO)
         val room = Room(settings.peers)
+        val tokens = settings.tokens?.let { tokens(it) }
         monitor.subscribe(ApplicationStopPreparing) { room.close() }
         drainOnStop(connections, atMost = longestRequest + 1.seconds)
         val prices = settings.prices?.let { Prices(upstream(it), it) }
-        service(records, schema::isUpToDate, settings.exportLimits, settings.apiKeys, qrCodes, prices, room)
+        service(records, schema::isUpToDate, settings.exportLimits, settings.apiKeys, qrCodes, prices, room, tokens)
     }
 }
 
@@ -74,6 +75,7 @@ fun Application.service(
     qrCodes: QrCodes = ZxingQrCodes(),
     prices: Prices? = null,
     room: Room = Room(PeerSettings(queue = 256, pingPeriod = 20.seconds)),
+    tokens: Tokens? = null,
 ) {
     // ANCHOR: routes
     install(CallId) { requestIds() }
@@ -83,19 +85,26 @@ fun Application.service(
     install(ContentNegotiation) { json(Json) }
     install(AutoHeadResponse)
     install(WebSockets) { limits() }
-    install(Authentication) { apiKeys(apiKeys) }
+    install(Authentication) {
+        apiKeys(apiKeys, ifMissing = if (tokens == null) ::noKey else ::neitherTokenNorKey)
+        tokens?.let { tokens(it) }
+    }
     routing {
         health()
         ready(records, schemaIsUpToDate)
         qrCode(qrCodes)
-        authenticate(KEY_IN_HEADER, KEY_IN_QUERY) {
-            read(records)
-            records(records)
-            export(records, exportLimits)
-            visit(records)
-            visits(records)
-            prices?.let { price(records, it) }
-            peers(room)
+        authenticate(*credentials(tokens)) {
+            allowed(READ, tokens) {
+                read(records)
+                records(records)
+                export(records, exportLimits)
+                prices?.let { price(records, it) }
+                peers(room)
+            }
+            allowed(WRITE, tokens) {
+                visit(records)
+                visits(records)
+            }
         }
     }
     // ANCHOR_END: routes

@@ -12,6 +12,7 @@ import org.eclipse.jetty.http.HttpCookieStore
 import java.util.concurrent.CompletableFuture
 import java.util.concurrent.ExecutorService
 import java.util.concurrent.Executors
+import kotlin.time.Duration
 
 /** The longest answer that is read. One with a price has some 30 bytes. */
 const val MAX_PRICE_BYTES = 4_096
@@ -49,7 +50,7 @@ class SuspendingUpstream(
     // One client for all requests: it keeps the connections.
     private val client = settings.client()
 
-    override suspend fun get(path: String): UpstreamAnswer = client.call(settings.url + path).await().toAnswer()
+    override suspend fun get(path: String): UpstreamAnswer = client.call(settings.url + path, MAX_PRICE_BYTES).await().toAnswer()
 }
 // ANCHOR_END: suspending
 
@@ -64,7 +65,7 @@ class BlockingUpstream(
 
     override suspend fun get(path: String): UpstreamAnswer =
         runInterruptible(threads) {
-            val call = client.call(settings.url + path)
+            val call = client.call(settings.url + path, MAX_PRICE_BYTES)
             try {
                 call.get().toAnswer()
             } finally {
@@ -75,20 +76,28 @@ class BlockingUpstream(
 }
 // ANCHOR_END: blocking
 
-private fun PriceSettings.client(): HttpClient =
+private fun PriceSettings.client(): HttpClient = plainClient(timeout, connections = limit)
+
+/** Follows no redirect, keeps no cookie, and opens so many [connections] at most. */
+internal fun plainClient(
+    timeout: Duration,
+    connections: Int,
+): HttpClient =
     HttpClient().apply {
         connectTimeout = timeout.inWholeMilliseconds
-        maxConnectionsPerDestination = limit
+        maxConnectionsPerDestination = connections
         isFollowRedirects = false
         httpCookieStore = HttpCookieStore.Empty()
         start()
     }
 
-/** Reads no more than is wanted: of a longer answer, it closes the connection. Cancelled, it does the same. */
-private fun HttpClient.call(url: String): CompletableFuture<ContentResponse> =
-    CompletableResponseListener(newRequest(url), MAX_PRICE_BYTES).send()
+/** Reads no more than [maxBytes]: of a longer answer, it closes the connection. Cancelled, it does the same. */
+internal fun HttpClient.call(
+    url: String,
+    maxBytes: Int,
+): CompletableFuture<ContentResponse> = CompletableResponseListener(newRequest(url), maxBytes).send()
 
-private fun ContentResponse.toAnswer() = UpstreamAnswer(status, content)
+internal fun ContentResponse.toAnswer() = UpstreamAnswer(status, content)
 
 /** As many as servlet containers come with. */
 private const val WAITING_THREADS = 200

@@ -85,9 +85,10 @@ fun serviceTest(
     exportLimits: ExportLimits = exportLimits(),
     qrCodes: QrCodes = ZxingQrCodes(),
     prices: Prices? = null,
+    tokens: Tokens? = null,
     test: suspend (HttpClient) -> Unit,
 ) = testApplication {
-    application { service(records, { schemaIsUpToDate }, exportLimits, apiKeys, qrCodes, prices) }
+    application { service(records, { schemaIsUpToDate }, exportLimits, apiKeys, qrCodes, prices, tokens = tokens) }
     test(client)
 }
 

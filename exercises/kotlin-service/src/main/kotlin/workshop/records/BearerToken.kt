@@ -56,9 +56,9 @@ fun AuthenticationConfig.tokens(tokens: Tokens) {
 private fun ApplicationRequest.bearerToken(): String? {
     val given = headers.getAll(HttpHeaders.Authorization).orEmpty()
     if (given.size > 1) throw notOneToken()
-    val (scheme, token) = given.firstOrNull()?.let { it.substringBefore(' ') to it.substringAfter(' ', "").trim() } ?: return null
-    if (!scheme.equals("Bearer", ignoreCase = true)) return null
-    return token.ifEmpty { throw notOneToken() }
+    val credentials = given.firstOrNull() ?: return null
+    if (!credentials.substringBefore(' ').equals("Bearer", ignoreCase = true)) return null
+    return credentials.substringAfter(' ', "").trim().ifEmpty { throw notOneToken() }
 }
 // ANCHOR_END: bearer
 
@@ -100,7 +100,8 @@ private data class ScopeSelector(
 fun neitherTokenNorKey() =
     ProblemException(
         HttpStatusCode.Unauthorized,
-        "an access token is required, in the header Authorization, or a valid API key, in the header X-API-Key or the query parameter api_key",
+        "an access token is required, in the header Authorization, or a valid API key, in the header X-API-Key or the query " +
+            "parameter api_key",
         HttpHeaders.WWWAuthenticate to "Bearer realm=\"records\"",
         HttpHeaders.WWWAuthenticate to "ApiKey",
     )

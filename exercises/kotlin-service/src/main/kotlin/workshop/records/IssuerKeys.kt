@@ -108,12 +108,14 @@ class IssuerKeys(
             try {
                 val answer = withTimeoutOrNull(settings.timeout) { source.get() }
                 val keys = answer?.takeIf { it.status == HttpStatusCode.OK.value }?.let { keysIn(it.body) }
-                if (keys != null) known = Known(keys, markNow()) else log.warn("the keys of the issuer did not come: {}", answer.complaint())
+                if (keys != null) known = Known(keys, markNow()) else logFailure(answer.complaint())
             } catch (failure: Exception) {
                 currentCoroutineContext().ensureActive()
-                log.warn("the keys of the issuer did not come: {}", failure.message)
+                logFailure(failure.message)
             }
         }
+
+    private fun logFailure(reason: String?) = log.warn("the keys of the issuer did not come: {}", reason)
 
     private fun UpstreamAnswer?.complaint() =
         when {

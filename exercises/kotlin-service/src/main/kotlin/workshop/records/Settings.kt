@@ -24,6 +24,8 @@ class Settings(
     /** Null when only keys are accepted. */
     val tokens: TokenSettings?,
     val peers: PeerSettings,
+    /** Traces and metrics are wanted. What else there is to say about them, OpenTelemetry's SDK reads itself. */
+    val isObserved: Boolean,
     val logLevel: Level,
 ) {
     companion object {
@@ -40,12 +42,13 @@ class Settings(
             val prices = read.prices()
             val tokens = read.tokens()
             val peers = read.peers()
+            val collector = read.httpUrl("OTEL_EXPORTER_OTLP_ENDPOINT")
             val logLevel = read.choice("LOG_LEVEL", default = Level.WARN)
             if (database == null || read.complaints.isNotEmpty()) throw InvalidSettings(read.complaints)
             // Exports leave half of the pool to everybody else.
             val concurrent = max(1, database.poolSize / 2)
             val exports = ExportLimits(concurrent, database.timeout, exportTimeout.milliseconds, exportDeadline.milliseconds)
-            return Settings(address, port, apiKeys, database, repository, exports, prices, tokens, peers, logLevel)
+            return Settings(address, port, apiKeys, database, repository, exports, prices, tokens, peers, collector != null, logLevel)
         }
     }
 }

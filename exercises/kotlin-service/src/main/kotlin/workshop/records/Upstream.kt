@@ -8,6 +8,7 @@ import kotlinx.coroutines.runInterruptible
 import org.eclipse.jetty.client.CompletableResponseListener
 import org.eclipse.jetty.client.ContentResponse
 import org.eclipse.jetty.client.HttpClient
+import org.eclipse.jetty.client.Request
 import org.eclipse.jetty.http.HttpCookieStore
 import java.util.concurrent.CompletableFuture
 import java.util.concurrent.ExecutorService
@@ -29,12 +30,18 @@ fun interface Upstream {
 }
 
 /** As the settings want it. */
-fun upstream(settings: PriceSettings): Upstream =
+fun upstream(
+    settings: PriceSettings,
+    prepare: Prepare = {},
+): Upstream =
     when (settings.waiting) {
-        Waiting.COROUTINES -> SuspendingUpstream(settings)
-        Waiting.THREADS -> BlockingUpstream(settings, fixedThreads().asCoroutineDispatcher())
-        Waiting.VIRTUAL -> BlockingUpstream(settings, virtualThreads().asCoroutineDispatcher())
+        Waiting.COROUTINES -> SuspendingUpstream(settings, prepare)
+        Waiting.THREADS -> BlockingUpstream(settings, prepare, fixedThreads().asCoroutineDispatcher())
+        Waiting.VIRTUAL -> BlockingUpstream(settings, prepare, virtualThreads().asCoroutineDispatcher())
     }
+
+/** What is done to each request before it is sent. */
+typealias Prepare = (Request) -> Unit
 
 // ANCHOR: suspending
 
@@ -46,11 +53,12 @@ fun upstream(settings: PriceSettings): Upstream =
  */
 class SuspendingUpstream(
     private val settings: PriceSettings,
+    private val prepare: Prepare = {},
 ) : Upstream {
     // One client for all requests: it keeps the connections.
     private val client = settings.client()
 
-    override suspend fun get(path: String): UpstreamAnswer = client.call(settings.url + path, MAX_PRICE_BYTES).await().toAnswer()
+    override suspend fun get(path: String): UpstreamAnswer = client.call(settings.url + path, MAX_PRICE_BYTES, prepare).await().toAnswer()
 }
 // ANCHOR_END: suspending
 
@@ -59,13 +67,14 @@ class SuspendingUpstream(
 /** A waiting call holds one of the [threads]. It is there to measure the other one against. */
 class BlockingUpstream(
     private val settings: PriceSettings,
+    private val prepare: Prepare,
     private val threads: CoroutineDispatcher,
 ) : Upstream {
     private val client = settings.client()
 
     override suspend fun get(path: String): UpstreamAnswer =
         runInterruptible(threads) {
-            val call = client.call(settings.url + path, MAX_PRICE_BYTES)
+            val call = client.call(settings.url + path, MAX_PRICE_BYTES, prepare)
             try {
                 call.get().toAnswer()
             } finally {
@@ -95,7 +104,8 @@ internal fun plainClient(
 internal fun HttpClient.call(
     url: String,
     maxBytes: Int,
-): CompletableFuture<ContentResponse> = CompletableResponseListener(newRequest(url), maxBytes).send()
+    prepare: Prepare = {},
+): CompletableFuture<ContentResponse> = CompletableResponseListener(newRequest(url).also(prepare), maxBytes).send()
 
 internal fun ContentResponse.toAnswer() = UpstreamAnswer(status, content)
 

@@ -26,9 +26,13 @@ val ApplicationCall.requestId: String? get() = response.headers[REQUEST_ID_HEADE
 /** Who asks, once that is known, by a name that is no secret. */
 val SUBJECT = AttributeKey<String>("subject")
 
+/** The trace that a request belongs to, where there are traces. */
+val TRACE_ID = AttributeKey<String>("trace id")
+
 /** What each line about a request has, so that a user's report leads to it. */
 fun LoggingEventBuilder.about(call: ApplicationCall): LoggingEventBuilder {
     addKeyValue("request_id", call.requestId)
+    call.attributes.getOrNull(TRACE_ID)?.let { addKeyValue("trace_id", it) }
     call.attributes.getOrNull(SUBJECT)?.let { addKeyValue("subject", it) }
     return this
 }

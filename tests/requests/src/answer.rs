@@ -81,6 +81,13 @@ impl Answer {
         Some(String::from_utf8_lossy(value.as_bytes()))
     }
 
+    /// All values of a header, as one line would have them.
+    pub fn headers(&self, name: &str) -> String {
+        let values = self.headers.get_all(name).iter();
+        let values = values.map(|value| String::from_utf8_lossy(value.as_bytes()));
+        values.collect::<Vec<_>>().join(", ")
+    }
+
     /// Holds a header against the contract.
     pub fn expect_header(&self, name: &str, expected: &str) -> Result<&Self, Failure> {
         self.expect_header_that(name, expected, |value| value == expected)

@@ -75,6 +75,7 @@ macro_rules! suites {
 
 suites! {
     "first-route" => first_route,
+    "who-is-asking" => who_is_asking,
     "read-a-record" => read_a_record,
     "api-key" => api_key,
     "fail-the-same-way" => fail_the_same_way,

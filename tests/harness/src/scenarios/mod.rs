@@ -12,6 +12,8 @@ pub mod first_start;
 pub mod hang;
 pub mod hurried;
 pub mod impatient;
+pub mod issuer;
+pub mod issuer_away;
 pub mod large;
 pub mod leak;
 pub mod outage;

@@ -13,6 +13,7 @@ use workshop_postgres::datasets::{DataSet, RunDatabase};
 use super::{LOG_LINES, Place, Played, judge_all, outage, status_in_silence, tell};
 use crate::report::TestStatus;
 use crate::scenarios::ContractTest;
+use crate::service::issuer::{Issuer, Keys};
 use crate::service::proxy::DatabaseProxy;
 use crate::service::upstream::Upstream;
 use crate::service::{Service, Settings, Stopped, sockets};
@@ -37,6 +38,8 @@ pub struct Context {
     pub database: Mutex<PgConnection>,
     /// The service of prices, where the scenario has one.
     pub upstream: Option<Upstream>,
+    /// The issuer of tokens with its keys, where the scenario has one.
+    pub issuer: Option<(Issuer, Keys)>,
     /// What the service was started with.
     pub settings: Settings,
     /// The rows of `records` that came with the data set; ids run from 1 to this.
@@ -117,6 +120,7 @@ impl Place<'_> {
             proxy,
             database: Mutex::new(connection),
             upstream: None,
+            issuer: None,
             settings,
             rows: DataSet::Small.rows(),
             service,
@@ -186,7 +190,7 @@ impl Context {
 
     async fn stop(self) -> Stopped {
         // The client's idle connections go first: a graceful shutdown waits for connections, in Rocket as long as it may.
-        drop((self.client, self.proxy, self.database, self.upstream));
+        drop((self.client, self.proxy, self.database, self.upstream, self.issuer));
         sockets::wait_until_closed(self.service.address().port()).await;
         let stopped = self.service.stop().await;
         drop(self.run_database);

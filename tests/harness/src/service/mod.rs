@@ -3,10 +3,12 @@
 mod address;
 mod command;
 pub mod front;
+pub mod issuer;
 pub mod nginx;
 mod port;
 pub mod proxy;
 mod settings;
+pub mod signer;
 pub mod sockets;
 pub mod stand_in;
 mod start_error;
@@ -35,7 +37,7 @@ use workshop_base::workspace::Workspace;
 pub use address::free_address;
 pub use command::command;
 pub(crate) use command::die_with_the_tool;
-pub use settings::{PriceSettings, Settings};
+pub use settings::{PriceSettings, Settings, TokenSettings};
 pub use start_error::{NoStart, StartError, port_was_taken};
 use start_error::{cannot_start, in_words};
 

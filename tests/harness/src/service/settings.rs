@@ -20,6 +20,8 @@ pub struct Settings {
     pub log_level: String,
     /// The service of prices; none for a service that has no `/price`.
     pub prices: Option<PriceSettings>,
+    /// The issuer of tokens; none for a service that takes keys alone.
+    pub tokens: Option<TokenSettings>,
     /// `PEER_QUEUE`: the most messages that wait for a peer.
     pub peer_queue: u32,
     /// `PEER_PING_MS`: how often a peer is asked whether it is still there.
@@ -58,6 +60,43 @@ impl PriceSettings {
     }
 }
 
+/// What a service is told about the issuer of tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenSettings {
+    /// `JWKS_URL`: where the keys are published.
+    pub url: String,
+    /// `TOKEN_ISSUER`: what tokens have as `iss`.
+    pub issuer: String,
+    /// `TOKEN_AUDIENCE`: who the service is, in `aud`.
+    pub audience: String,
+    /// `TOKEN_LEEWAY_S`: how far clocks may differ.
+    pub leeway: Duration,
+    /// `JWKS_RENEWAL_MS`: the pause between two fetches in the background.
+    pub renewal: Duration,
+    /// `JWKS_COOLDOWN_MS`: the shortest time between two fetches that unknown keys cause.
+    pub cooldown: Duration,
+    /// `JWKS_MAX_AGE_MS`: how long keys count after the last good fetch.
+    pub max_age: Duration,
+    /// `JWKS_TIMEOUT_MS`: the longest that a fetch may take.
+    pub timeout: Duration,
+}
+
+impl TokenSettings {
+    /// Times that tests can wait for, with keys from this URL.
+    pub fn new(url: impl Into<String>) -> Self {
+        TokenSettings {
+            url: url.into(),
+            issuer: super::issuer::ISSUER.to_owned(),
+            audience: super::issuer::AUDIENCE.to_owned(),
+            leeway: Duration::from_secs(5),
+            renewal: Duration::from_millis(400),
+            cooldown: Duration::from_millis(300),
+            max_age: Duration::from_mins(1),
+            timeout: Duration::from_millis(800),
+        }
+    }
+}
+
 impl Settings {
     /// The documented defaults, with this database.
     pub fn new(database_url: impl Into<String>) -> Self {
@@ -71,6 +110,7 @@ impl Settings {
             api_keys: vec!["valid_key".to_owned()],
             log_level: "warn".to_owned(),
             prices: None,
+            tokens: None,
             peer_queue: 256,
             peer_ping: Duration::from_secs(20),
             contacts_users: CONTACTS_USERS.to_owned(),
@@ -102,6 +142,18 @@ impl Settings {
                 ("UPSTREAM_WAIT_MS", milliseconds(prices.wait)),
                 ("UPSTREAM_TIMEOUT_MS", milliseconds(prices.timeout)),
                 ("PRICE_DEADLINE_MS", milliseconds(prices.deadline)),
+            ]);
+        }
+        if let Some(tokens) = &self.tokens {
+            all.extend([
+                ("JWKS_URL", tokens.url.clone()),
+                ("TOKEN_ISSUER", tokens.issuer.clone()),
+                ("TOKEN_AUDIENCE", tokens.audience.clone()),
+                ("TOKEN_LEEWAY_S", tokens.leeway.as_secs().to_string()),
+                ("JWKS_RENEWAL_MS", milliseconds(tokens.renewal)),
+                ("JWKS_COOLDOWN_MS", milliseconds(tokens.cooldown)),
+                ("JWKS_MAX_AGE_MS", milliseconds(tokens.max_age)),
+                ("JWKS_TIMEOUT_MS", milliseconds(tokens.timeout)),
             ]);
         }
         let all = all.into_iter();

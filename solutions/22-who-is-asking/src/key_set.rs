@@ -1,0 +1,79 @@
+//! The keys of an issuer that count here.
+
+use std::{collections::HashMap, sync::Arc};
+
+use jsonwebtoken::{
+    Algorithm, DecodingKey, DecodingKeyKind,
+    jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse},
+};
+use rocket::serde::json::serde_json::{self, Value};
+
+/// The shortest RSA key that counts, in bytes: RFC 7518 asks for 2048 bits.
+const MIN_RSA_BYTES: usize = 2048 / 8;
+
+/// A key that signs access tokens, and the one algorithm that it is used with.
+pub struct Key {
+    pub algorithm: Algorithm,
+    pub decoding: DecodingKey,
+}
+
+/// The keys of one answer of the issuer, by their ids.
+#[derive(Default)]
+pub struct KeySet(HashMap<String, Arc<Key>>);
+
+// ANCHOR: key-set
+impl KeySet {
+    /// The keys of this set that count. One that is odd spoils no other.
+    pub fn of(keys: Vec<Value>) -> KeySet {
+        let keys = keys.into_iter().filter_map(|key| {
+            let jwk = serde_json::from_value(key).ok()?;
+            usable(&jwk)
+        });
+        KeySet(keys.collect())
+    }
+
+    pub fn get(&self, kid: &str) -> Option<Arc<Key>> {
+        self.0.get(kid).cloned()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A key with its id, if it has one and is meant for the signatures of tokens.
+fn usable(jwk: &Jwk) -> Option<(String, Arc<Key>)> {
+    let about = &jwk.common;
+    let for_signatures = matches!(
+        about.public_key_use,
+        None | Some(PublicKeyUse::Signature)
+    );
+    let operations = about.key_operations.as_ref();
+    let verifies = operations.is_none_or(|all| all.contains(&KeyOperations::Verify));
+
+    let algorithm = match &jwk.algorithm {
+        AlgorithmParameters::RSA(_) => Algorithm::RS256,
+        AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P256 => {
+            Algorithm::ES256
+        }
+        AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => {
+            Algorithm::EdDSA
+        }
+        // A secret in public is none, and there are curves that nobody here asked for.
+        _ => return None,
+    };
+    let agrees = about.key_algorithm.is_none_or(|said| said == algorithm.into());
+
+    let decoding = DecodingKey::from_jwk(jwk).ok()?;
+    let long_enough = match decoding.kind() {
+        DecodingKeyKind::RsaModulusExponent { n, .. } => n.len() >= MIN_RSA_BYTES,
+        DecodingKeyKind::SecretOrDer(_) => true,
+    };
+    let kid = about.key_id.clone()?;
+    let key = Arc::new(Key {
+        algorithm,
+        decoding,
+    });
+    (for_signatures && verifies && agrees && long_enough).then_some((kid, key))
+}
+// ANCHOR_END: key-set

@@ -1,0 +1,34 @@
+//! `GET /read/<id>`: one record, by its id.
+
+use rocket::{State, get, serde::json::Json};
+
+use crate::{caller::{Allowed, ReadRecords}, database::Database, error::Error, record::Record};
+
+// ANCHOR: read
+/// Answers the record, or 400 when the id is no 32-bit integer, 404 when no record has it, 503 when
+/// the database does not answer. Without a key that counts it does not run.
+#[get("/read/<id>")]
+pub async fn read(
+    _caller: Allowed<ReadRecords>,
+    id: Result<i32, &str>,
+    database: &State<Database>,
+) -> Result<Json<Record>, Error> {
+    let id = id.map_err(|_| Error::BadRequest("id must be a 32-bit integer"))?;
+
+    let record: Option<Record> = database
+        .read(async |connection| {
+            sqlx::query_as(
+                "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1",
+            )
+            .bind(id)
+            .fetch_optional(connection)
+            .await
+        })
+        .await?;
+
+    match record {
+        Some(record) => Ok(Json(record)),
+        None => Err(Error::NotFound(format!("there is no record with id {id}"))),
+    }
+}
+// ANCHOR_END: read

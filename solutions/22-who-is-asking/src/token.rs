@@ -1,0 +1,118 @@
+//! Judges an access token: by a key of the issuer, by what the key is for, and by what the token says.
+
+use std::sync::Arc;
+
+use jsonwebtoken::{
+    Validation, decode, decode_header,
+    errors::{Error, ErrorKind},
+};
+use serde::Deserialize;
+
+use crate::{
+    caller::Caller,
+    keys::Keys,
+    object::Object,
+    refused::{Reason, Refused},
+    settings::TokenSettings,
+};
+
+/// The longest token that is looked at, in bytes.
+const MAX_TOKEN_BYTES: usize = 8192;
+
+/// What a token says of its bearer. The rest is for the library to check. A type that does not fit
+/// makes the token malformed: the library would take a list for an issuer.
+#[derive(Deserialize)]
+struct Claims {
+    #[expect(dead_code, reason = "a text or nothing; the library compares it")]
+    iss: Option<String>,
+    sub: Option<String>,
+    scope: Option<String>,
+}
+
+/// The tokens that count here.
+pub struct Tokens {
+    keys: Arc<Keys>,
+    issuer: String,
+    audience: String,
+    leeway: u64,
+}
+
+impl Tokens {
+    /// Tokens of this issuer, for this audience, judged by these keys.
+    pub fn new(settings: &TokenSettings, keys: Arc<Keys>) -> Tokens {
+        Tokens {
+            keys,
+            issuer: settings.issuer.clone(),
+            audience: settings.audience.clone(),
+            leeway: settings.leeway,
+        }
+    }
+
+    // ANCHOR: judge
+    /// Who has brought this token.
+    ///
+    /// # Errors
+    /// The token does not count, or there are no keys to judge it by.
+    pub async fn judge(&self, token: &str) -> Result<Caller, Refused> {
+        if token.len() > MAX_TOKEN_BYTES {
+            return Err(Refused::Token(Reason::Malformed));
+        }
+        let header = decode_header(token).map_err(|_| Refused::Token(Reason::Malformed))?;
+        if !header.typ.is_some_and(|typ| is_access_token(&typ)) {
+            return Err(Refused::Token(Reason::Type));
+        }
+        let kid = header.kid.ok_or(Refused::Token(Reason::Key))?;
+        let key = self.keys.get(&kid).await?;
+
+        // The key says what it is used with. What the token says was written by whoever made it.
+        let mut validation = Validation::new(key.algorithm);
+        validation.set_issuer(&[&self.issuer]);
+        validation.set_audience(&[&self.audience]);
+        // By default, only `exp` has to be there, and `nbf` is not looked at.
+        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+        validation.validate_nbf = true;
+        validation.leeway = self.leeway;
+
+        let decoded = decode::<Object<Claims>>(token, &key.decoding, &validation);
+        let Object(claims) = decoded.map_err(|error| reason(&error))?.claims;
+        match claims.sub {
+            Some(subject) if !subject.is_empty() => Ok(Caller::Token {
+                subject,
+                scope: claims.scope.unwrap_or_default(),
+            }),
+            _ => Err(Refused::Token(Reason::Subject)),
+        }
+    }
+    // ANCHOR_END: judge
+}
+
+/// RFC 9068: an ID token says `JWT`, is signed by the same keys, and is for somebody else.
+fn is_access_token(typ: &str) -> bool {
+    ["at+jwt", "application/at+jwt"]
+        .iter()
+        .any(|access| typ.eq_ignore_ascii_case(access))
+}
+
+// ANCHOR: reason
+/// The library's error in a word for the log. Its own text may repeat what the token says.
+fn reason(error: &Error) -> Refused {
+    Refused::Token(match error.kind() {
+        ErrorKind::InvalidAlgorithm => Reason::Algorithm,
+        ErrorKind::InvalidSignature => Reason::Signature,
+        ErrorKind::ExpiredSignature | ErrorKind::ImmatureSignature => Reason::Time,
+        ErrorKind::InvalidIssuer => Reason::Issuer,
+        ErrorKind::InvalidAudience => Reason::Audience,
+        ErrorKind::InvalidSubject => Reason::Subject,
+        ErrorKind::MissingRequiredClaim(claim) | ErrorKind::InvalidClaimFormat(claim) => {
+            match claim.as_str() {
+                "exp" | "nbf" => Reason::Time,
+                "iss" => Reason::Issuer,
+                "aud" => Reason::Audience,
+                "sub" => Reason::Subject,
+                _ => Reason::Malformed,
+            }
+        }
+        _ => Reason::Malformed,
+    })
+}
+// ANCHOR_END: reason

@@ -21,8 +21,8 @@ pub mod service;
 pub use build::{copies, glue, jdk, wasm};
 pub use scenarios::{
     cases, contacts_faults, first_start, hang, leak, outage, own as workbench, partings, peers,
-    releases, reports_faults, reports_releases, reports_strangers, restart, schema_change,
-    short_runs, shutdown, silence, silences, supplied, two_releases, wrong,
+    releases, reports_faults, reports_releases, reports_strangers, restart, schema_change, seen,
+    seen_last, short_runs, shutdown, silence, silences, supplied, two_releases, wrong,
 };
-pub use service::{front, nginx, proxy, sockets, stand_in, upstream};
+pub use service::{collector, front, nginx, otlp, proxy, sockets, stand_in, upstream};
 pub use workshop_requests::{failure, http, qr, socket};

@@ -75,6 +75,7 @@ macro_rules! suites {
 
 suites! {
     "first-route" => first_route,
+    "seen-from-outside" => seen_from_outside,
     "read-a-record" => read_a_record,
     "api-key" => api_key,
     "fail-the-same-way" => fail_the_same_way,

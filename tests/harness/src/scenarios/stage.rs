@@ -13,6 +13,7 @@ use workshop_postgres::datasets::{DataSet, RunDatabase};
 use super::{LOG_LINES, Place, Played, judge_all, outage, status_in_silence, tell};
 use crate::report::TestStatus;
 use crate::scenarios::ContractTest;
+use crate::service::collector::Collector;
 use crate::service::proxy::DatabaseProxy;
 use crate::service::upstream::Upstream;
 use crate::service::{Service, Settings, Stopped, sockets};
@@ -37,6 +38,8 @@ pub struct Context {
     pub database: Mutex<PgConnection>,
     /// The service of prices, where the scenario has one.
     pub upstream: Option<Upstream>,
+    /// Where its spans and metrics go, where the scenario has that.
+    pub collector: Option<Collector>,
     /// What the service was started with.
     pub settings: Settings,
     /// The rows of `records` that came with the data set; ids run from 1 to this.
@@ -117,6 +120,7 @@ impl Place<'_> {
             proxy,
             database: Mutex::new(connection),
             upstream: None,
+            collector: None,
             settings,
             rows: DataSet::Small.rows(),
             service,
@@ -187,6 +191,8 @@ impl Context {
     async fn stop(self) -> Stopped {
         // The client's idle connections go first: a graceful shutdown waits for connections, in Rocket as long as it may.
         drop((self.client, self.proxy, self.database, self.upstream));
+        // The collector stays until the end, so that nothing waits for it.
+        let _collector = self.collector;
         sockets::wait_until_closed(self.service.address().port()).await;
         let stopped = self.service.stop().await;
         drop(self.run_database);

@@ -1,0 +1,31 @@
+//! The log: one JSON object a line, on standard error.
+
+use std::{io, panic};
+
+use tracing::{error, level_filters::LevelFilter};
+use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+
+use crate::rocket_log;
+
+// ANCHOR: logging
+/// Sets up the log. `level` is for what this service says itself; its libraries have to warn at
+/// least, to be heard.
+pub fn start(level: LevelFilter) {
+    let heard = Targets::new()
+        .with_default(LevelFilter::WARN)
+        .with_target(env!("CARGO_CRATE_NAME"), level);
+    let lines = fmt::layer()
+        .json()
+        .flatten_event(true)
+        .with_span_list(false) // the innermost span has the id
+        .with_writer(io::stderr);
+    tracing_subscriber::registry()
+        .with(heard)
+        .with(lines)
+        .init();
+    rocket_log::listen();
+
+    // A panic is an error like any other: without this it would be the one line that is not JSON.
+    panic::set_hook(Box::new(|panic| error!("{panic}")));
+}
+// ANCHOR_END: logging

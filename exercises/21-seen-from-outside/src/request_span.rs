@@ -1,0 +1,39 @@
+//! The span of a request: each line that is logged inside it has the request's id, also those of
+//! libraries, which know nothing of requests.
+
+use rocket::{
+    Data, Request, Route, async_trait,
+    route::{Handler, Outcome},
+};
+use tracing::{Instrument, Span, error_span};
+
+use crate::request_id::RequestId;
+
+// ANCHOR: request-span
+/// The span of this request. It is as urgent as an error, so that it is there at every `LOG_LEVEL`.
+pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
+    request.local_cache(|| error_span!("request", request_id = %RequestId::of(request)))
+}
+
+/// The handler of a route, run in the span of its request. The guards, and what makes an answer of the
+/// handler's result, run inside it as well: Rocket's macros put them into the handler.
+#[derive(Clone)]
+struct InSpan(Box<dyn Handler>);
+
+#[async_trait]
+impl Handler for InSpan {
+    async fn handle<'r>(&self, request: &'r Request<'_>, data: Data<'r>) -> Outcome<'r> {
+        let span = request_span(request).clone();
+        self.0.handle(request, data).instrument(span).await
+    }
+}
+// ANCHOR_END: request-span
+
+/// Runs the handlers of these routes in spans. A fairing cannot: it sees a request before its handler
+/// and after it, never around it.
+pub fn in_spans(mut routes: Vec<Route>) -> Vec<Route> {
+    for route in &mut routes {
+        route.handler = Box::new(InSpan(route.handler.clone()));
+    }
+    routes
+}

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use log::LevelFilter;
+use opentelemetry::global;
 use rocket::tokio::time::timeout;
 use sqlx::{ConnectOptions, Connection, PgConnection};
+use tracing::Span;
 
 use crate::{
     error::{Error, is_stale_plan},
@@ -34,24 +35,27 @@ impl Database {
             .url
             .clone()
             .options([("statement_timeout", statement_timeout)])
-            // An export is slow, and nothing is wrong with it. No other statement outlives the limit.
-            .log_slow_statements(LevelFilter::Off, limit);
+            // What is slow, the telemetry knows. And where sqlx asks whether anybody hears its lines, the next span
+            // gets lost (tracing #2519).
+            .disable_statement_logging();
         let size = settings.pool_size.get().into();
         let pool = Pool::new(options, size, limit);
+        pool.measure(&global::meter("records"));
         Database { pool, limit }
     }
 
     /// Lends a connection to `work`, and takes it back when it is as good as before. Otherwise it is
-    /// closed.
+    /// closed. `summary` says in two or three words what the work is: all of it that others may see.
     ///
     /// # Errors
     /// There is no connection within the time limit, `work` takes longer than the time limit, or
     /// `work` fails.
     pub async fn run<T>(
         &self,
+        _summary: &'static str,
         work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
     ) -> Result<T, Error> {
-        let mut lent = self.pool.lend().await?;
+        let mut lent = self.lend().await?;
         let work = async {
             let result = work(&mut lent.connection).await;
             let is_good = match &result {
@@ -77,9 +81,10 @@ impl Database {
     /// As for [`Database::run`].
     pub async fn read<T>(
         &self,
+        summary: &'static str,
         work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T> + Copy,
     ) -> Result<T, Error> {
-        self.run(async |connection| match work(connection).await {
+        self.run(summary, async |connection| match work(connection).await {
             Err(error) if is_stale_plan(&error) => {
                 connection.clear_cached_statements().await?;
                 work(connection).await
@@ -95,8 +100,10 @@ impl Database {
     /// # Errors
     /// It does not.
     pub async fn ping(&self) -> Result<(), Error> {
-        self.read(async |connection| sqlx::query("SELECT 1").execute(connection).await)
-            .await?;
+        self.read("SELECT", async |connection| {
+            sqlx::query("SELECT 1").execute(connection).await
+        })
+        .await?;
         Ok(())
     }
 
@@ -107,7 +114,7 @@ impl Database {
     /// # Errors
     /// There is no connection within the time limit, or the database does not answer.
     pub async fn connection_for_many_rows(&self) -> Result<Lent, Error> {
-        let mut lent = self.pool.lend().await?;
+        let mut lent = self.lend().await?;
         let no_limit = sqlx::query("SET statement_timeout = 0").execute(&mut lent.connection);
         match timeout(self.limit, no_limit).await {
             Ok(result) => result?,
@@ -116,10 +123,20 @@ impl Database {
         Ok(lent)
     }
 
+    /// A connection of the pool. Your task: how long a request waits for it is a span of its own.
+    async fn lend(&self) -> Result<Lent, Error> {
+        self.pool.lend().await
+    }
+
     fn no_answer(&self) -> Error {
         let limit = self.limit.as_millis();
         Error::Unavailable(format!("no answer within {limit} ms").into())
     }
+}
+
+/// Your task: the span of what is asked of the database.
+pub fn query_span(_summary: &'static str) -> Span {
+    Span::none()
 }
 
 /// Whether the database has only said what is wrong. The ping ends a transaction that `work` has left

@@ -74,6 +74,9 @@ pub enum Error {
     /// A record cannot be written as JSON: the bug is in this service.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
+    /// The metrics cannot be written as text: the bug is in this service.
+    #[error("cannot write the metrics")]
+    Metrics(#[from] prometheus::Error),
     /// A task of this service has panicked: the bug is in this service.
     #[error("a task has panicked")]
     Panicked(#[source] JoinError),
@@ -112,7 +115,7 @@ impl Error {
                 let text = "the price service gave no usable answer".into();
                 (Status::BadGateway, Log::Warning, text)
             }
-            Error::Query(_) | Error::Json(_) | Error::Panicked(_) => {
+            Error::Query(_) | Error::Json(_) | Error::Metrics(_) | Error::Panicked(_) => {
                 let text = "an unexpected error occurred".into();
                 (Status::InternalServerError, Log::Error, text)
             }

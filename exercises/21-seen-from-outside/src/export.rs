@@ -24,8 +24,13 @@ use serde::Serialize;
 use tracing::{Instrument, Span, warn};
 
 use crate::{
-    api_key::ApiKey, causes::with_causes, database::Database, error::Error, pool::Lent,
-    record::Record, settings::Settings,
+    api_key::ApiKey,
+    causes::with_causes,
+    database::{Database, query_span},
+    error::Error,
+    pool::Lent,
+    record::Record,
+    settings::Settings,
 };
 
 /// The bytes that are sent at once.
@@ -112,6 +117,7 @@ pub async fn export(
     let reading = async move {
         let _permit = permit;
         let read = read(lent, after, &client, database_timeout);
+        let read = read.instrument(query_span("SELECT records"));
         match timeout(deadline, read).await {
             Ok(result) => result,
             Err(_elapsed) => Err(Error::ClientTooSlow),

@@ -1,23 +1,22 @@
-//! The log: one JSON object a line, on standard error.
+//! The log: one JSON object a line, on standard error. And beside it, from the same `tracing`, the spans of the telemetry.
 
 use std::{io, panic};
 
-use tracing::{error, level_filters::LevelFilter};
+use opentelemetry_sdk::trace::SdkTracer;
+use tracing::error;
 use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 use crate::rocket_log;
 
 // ANCHOR: logging
-/// Sets up the log. `level` is for what this service says itself; its libraries have to warn at
-/// least, to be heard.
-pub fn start(level: LevelFilter) {
-    let heard = Targets::new()
-        .with_default(LevelFilter::WARN)
-        .with_target(env!("CARGO_CRATE_NAME"), level);
+/// Sets up the log and the telemetry. `heard` says which lines are written.
+///
+/// Your task: a layer beside that of the lines makes spans by `tracer`, and `heard` has no say in them.
+pub fn start(heard: Targets, _tracer: SdkTracer) {
     let lines = fmt::layer()
         .json()
         .flatten_event(true)
-        .with_span_list(false) // the innermost span has the id
+        .with_span_list(false) // the span of the request has the ids
         .with_writer(io::stderr);
     tracing_subscriber::registry()
         .with(heard)

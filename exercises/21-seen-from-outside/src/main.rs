@@ -6,10 +6,12 @@ mod causes;
 mod database;
 mod error;
 mod export;
+mod exporter;
 mod health;
 mod health_check;
-mod hello;
 mod logging;
+mod measures;
+mod metrics;
 mod migrations;
 mod object;
 mod pool;
@@ -26,8 +28,10 @@ mod request_span;
 mod rocket_log;
 mod settings;
 mod start;
+mod telemetry;
 #[cfg(test)]
 mod tests;
+mod trace_context;
 mod visit;
 mod visits;
 
@@ -36,8 +40,9 @@ use std::{env, process::ExitCode};
 use rocket::{Build, Rocket, catchers, routes};
 
 use crate::{
-    api_key::ApiKeys, database::Database, export::Exports, migrations::Schema, prices::Prices,
-    request_id::RequestLog, request_span::in_spans, settings::Settings,
+    api_key::ApiKeys, database::Database, export::Exports, measures::Measures, migrations::Schema,
+    prices::Prices, request_id::RequestLog, request_span::in_spans, settings::Settings,
+    telemetry::Telemetry,
 };
 
 // ANCHOR: main
@@ -50,8 +55,14 @@ async fn main() -> ExitCode {
     if env::args().nth(1).as_deref() == Some("health") {
         return health_check::run(&settings);
     }
-    logging::start(settings.log_level);
-    start::launch(service(&settings)).await
+    let telemetry = match Telemetry::start(&settings.telemetry) {
+        Ok(telemetry) => telemetry,
+        Err(error) => return start::refuse(&error),
+    };
+    logging::start(settings.log.clone(), telemetry.tracer());
+    let ended = start::launch(service(&settings)).await;
+    telemetry.shutdown().await;
+    ended
 }
 
 /// Puts the service together. Nothing listens yet.
@@ -59,6 +70,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
     let schema = Schema::default();
     let service = rocket::custom(settings.rocket())
         .attach(RequestLog)
+        .attach(Measures::new())
         .attach(schema.migrate_on_liftoff(&settings.database))
         .manage(schema)
         .manage(Database::new(&settings.database))
@@ -68,8 +80,8 @@ fn service(settings: &Settings) -> Rocket<Build> {
             "/",
             in_spans(routes![
                 health::health,
-                hello::hello,
                 ready::ready,
+                metrics::metrics,
                 read::read,
                 records::records,
                 export::export,

@@ -6,7 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use deadpool::managed::{self, Metrics, Object, PoolError, QueueMode, RecycleError, RecycleResult};
+use deadpool::{
+    Status,
+    managed::{self, Metrics, Object, PoolError, QueueMode, RecycleError, RecycleResult},
+};
+use opentelemetry::{KeyValue, metrics::Meter};
 use rocket::tokio::{
     sync::Notify,
     time::{sleep, timeout},
@@ -150,6 +154,39 @@ impl Pool {
         }
     }
 
+    /// Tells whoever reads the metrics how many connections there are, and how many requests wait for one.
+    pub fn measure(&self, meter: &Meter) {
+        let of_the_pool = || KeyValue::new("db.client.connection.pool.name", "records");
+        let connections = self.places.clone();
+        meter
+            .i64_observable_up_down_counter("db.client.connection.count")
+            .with_unit("{connection}")
+            .with_callback(move |seen| {
+                let Status {
+                    size, available, ..
+                } = connections.status();
+                for (state, connections) in [("idle", available), ("used", size - available)] {
+                    let state = KeyValue::new("db.client.connection.state", state);
+                    seen.observe(as_i64(connections), &[of_the_pool(), state]);
+                }
+            })
+            .build();
+        let connections = self.places.clone();
+        meter
+            .i64_observable_up_down_counter("db.client.connection.pending_requests")
+            .with_unit("{request}")
+            .with_callback(move |seen| {
+                seen.observe(as_i64(connections.status().waiting), &[of_the_pool()]);
+            })
+            .build();
+        let max = as_i64(self.places.status().max_size);
+        meter
+            .i64_observable_up_down_counter("db.client.connection.max")
+            .with_unit("{connection}")
+            .with_callback(move |seen| seen.observe(max, &[of_the_pool()]))
+            .build();
+    }
+
     /// Lends a connection. One time limit covers all of it: waiting for a place, asking the
     /// connections that have been idle, opening a new one.
     ///
@@ -186,6 +223,10 @@ impl Pool {
     }
 }
 // ANCHOR_END: pool
+
+fn as_i64(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
 
 // ANCHOR: lent
 /// A connection that is lent, and the place that it was taken from.

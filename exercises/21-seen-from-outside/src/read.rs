@@ -23,7 +23,7 @@ pub async fn read(
 /// No record has it, or the database does not answer.
 pub async fn find(id: i32, database: &Database) -> Result<Record, Error> {
     let record: Option<Record> = database
-        .read(async |connection| {
+        .read("SELECT records", async |connection| {
             sqlx::query_as(
                 "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1",
             )

@@ -55,7 +55,7 @@ pub async fn records(
 
     // One more than asked for, to know whether there is a next page.
     let mut records: Vec<Record> = database
-        .read(async |connection| {
+        .read("SELECT records", async |connection| {
             sqlx::query_as(
                 "SELECT id, value, odd, divisible_by_3, visited FROM records \
                  WHERE id > $1 ORDER BY id LIMIT $2",

@@ -10,7 +10,7 @@ use rocket::{
 use tracing::info;
 use uuid::Uuid;
 
-use crate::request_span::request_span;
+use crate::request_span::{answered, request_span};
 
 const HEADER: &str = "X-Request-Id";
 
@@ -68,6 +68,7 @@ impl Fairing for RequestLog {
 
     async fn on_response<'r>(&self, request: &'r Request<'_>, response: &mut Response<'r>) {
         response.set_raw_header(HEADER, RequestId::of(request).to_string());
+        answered(request, response.status());
 
         let StartedAt(started_at) = request.local_cache(|| StartedAt(Instant::now()));
         info!(

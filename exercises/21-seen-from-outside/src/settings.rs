@@ -10,6 +10,7 @@ use std::{
 use rocket::figment::Figment;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tracing::{Level, level_filters::LevelFilter};
+use tracing_subscriber::filter::Targets;
 
 /// The largest body that is read as JSON, in bytes.
 pub const MAX_BODY_BYTES: usize = 32 * 1024;
@@ -35,8 +36,10 @@ pub struct Settings {
     pub export_deadline: Duration,
     /// For the service of prices.
     pub prices: PriceSettings,
-    /// What the service logs, `info` being each request.
-    pub log_level: LevelFilter,
+    /// For spans and metrics.
+    pub telemetry: TelemetrySettings,
+    /// Which lines are written.
+    pub log: Targets,
 }
 
 /// The settings of the database.
@@ -49,6 +52,19 @@ pub struct DatabaseSettings {
     pub timeout: Duration,
     /// The longest that an attempt to migrate may take.
     pub migration_timeout: Duration,
+}
+
+/// The settings of spans and metrics. Their variables are OpenTelemetry's, and its SDK reads the rest
+/// of them itself.
+pub struct TelemetrySettings {
+    /// What the service calls itself.
+    pub service_name: String,
+    /// Whether there is a collector to send them to.
+    pub is_sent: bool,
+    /// The share of traces that are kept, of those that begin here.
+    pub share: f64,
+    /// The longest that an export may take.
+    pub timeout: Duration,
 }
 
 /// The settings of the calls for prices.
@@ -93,7 +109,19 @@ impl Settings {
                 timeout: setting("UPSTREAM_TIMEOUT_MS", "1000", milliseconds)?,
                 deadline: setting("PRICE_DEADLINE_MS", "1500", milliseconds)?,
             },
-            log_level: setting("LOG_LEVEL", "warn", log_level)?,
+            telemetry: TelemetrySettings {
+                service_name: setting("OTEL_SERVICE_NAME", "records", name)?,
+                is_sent: match env::var_os("OTEL_EXPORTER_OTLP_ENDPOINT") {
+                    Some(_) => secret("OTEL_EXPORTER_OTLP_ENDPOINT", http_url).map(|_| true)?,
+                    None => false,
+                },
+                share: setting("OTEL_TRACES_SAMPLER_ARG", "1", share)?,
+                timeout: setting("OTEL_EXPORTER_OTLP_TIMEOUT", "10000", milliseconds)?,
+            },
+            log: match env::var_os("RUST_LOG") {
+                Some(_) => setting("RUST_LOG", "", directives)?,
+                None => setting("LOG_LEVEL", "warn", log_level)?,
+            },
         })
     }
 
@@ -233,11 +261,31 @@ fn calls(text: &str) -> Result<NonZeroU32, Expected> {
         .map_err(|_| "a whole number of calls, 1 or more")
 }
 
-fn log_level(text: &str) -> Result<LevelFilter, Expected> {
+fn name(text: &str) -> Result<String, Expected> {
+    Ok(text.to_owned())
+}
+
+fn share(text: &str) -> Result<f64, Expected> {
+    match text.parse() {
+        Ok(share @ 0.0..=1.0) => Ok(share),
+        _ => Err("a share of traces, 0 to 1"),
+    }
+}
+
+/// Reads how much this service says, `info` being each request. Its libraries have to warn at least,
+/// to be heard.
+fn log_level(text: &str) -> Result<Targets, Expected> {
     let level: Level = text
         .parse()
         .map_err(|_| "error, warn, info, debug or trace")?;
-    Ok(level.into())
+    Ok(Targets::new()
+        .with_default(LevelFilter::WARN)
+        .with_target(env!("CARGO_CRATE_NAME"), level))
+}
+
+fn directives(text: &str) -> Result<Targets, Expected> {
+    text.parse()
+        .map_err(|_| "targets and their levels, such as warn,sqlx=debug")
 }
 
 #[cfg(test)]

@@ -10,11 +10,11 @@ use rocket::{
     local::asynchronous::{Client, LocalResponse},
     serde::json::Value,
 };
-use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
 
 use crate::{
     service,
-    settings::{DatabaseSettings, PriceSettings, Settings},
+    settings::{DatabaseSettings, PriceSettings, Settings, TelemetrySettings},
 };
 
 // ANCHOR: client
@@ -40,7 +40,13 @@ async fn client() -> Client {
             timeout: Duration::from_millis(250),
             deadline: Duration::from_secs(1),
         },
-        log_level: LevelFilter::WARN,
+        telemetry: TelemetrySettings {
+            service_name: "records".into(),
+            is_sent: false,
+            share: 1.0,
+            timeout: Duration::from_millis(250),
+        },
+        log: Targets::new(),
     };
     Client::untracked(service(&settings))
         .await

@@ -16,7 +16,7 @@ pub async fn visit(
     let id = id.map_err(|_| Error::BadRequest("id must be a 32-bit integer"))?;
 
     let record: Option<Record> = database
-        .run(async |connection| {
+        .run("UPDATE records", async |connection| {
             sqlx::query_as(
                 "UPDATE records SET visited = true WHERE id = $1 \
                  RETURNING id, value, odd, divisible_by_3, visited",

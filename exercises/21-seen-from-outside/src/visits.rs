@@ -46,7 +46,9 @@ pub async fn visits(
     ids.dedup();
 
     let missing = database
-        .run(async |connection| mark(connection, &ids).await)
+        .run("UPDATE records", async |connection| {
+            mark(connection, &ids).await
+        })
         .await?;
 
     if missing.is_empty() {

@@ -21,7 +21,7 @@ use crate::rate_limit::RateLimit;
 // ANCHOR: on-the-runtime
 /// Sends by the runtime of the service. The SDK exports on threads of its own, which have no runtime,
 /// and `reqwest` needs one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct OnTheRuntime {
     client: Client,
     runtime: Handle,

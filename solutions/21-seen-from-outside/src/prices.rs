@@ -84,7 +84,7 @@ impl Prices {
     async fn answer(&self, request: Request, id: i32) -> Result<i64, Error> {
         let mut answer = self.client.execute(request).await?;
         let status = answer.status();
-        Span::current().record("http.response.status_code", status.as_u16());
+        Span::current().record("http.response.status_code", i64::from(status.as_u16()));
         let mut body = Vec::new();
         while let Some(chunk) = answer.chunk().await? {
             body.extend_from_slice(&chunk);

@@ -6,7 +6,8 @@ use opentelemetry::{global, trace::TracerProvider};
 use opentelemetry_otlp::{ExporterBuildError, MetricExporter, SpanExporter, WithHttpConfig};
 use opentelemetry_sdk::{
     Resource,
-    metrics::{PeriodicReader, SdkMeterProvider},
+    error::OTelSdkError,
+    metrics::SdkMeterProvider,
     trace::{Sampler, SdkTracer, SdkTracerProvider},
 };
 use rocket::tokio::{sync::oneshot, time::timeout};
@@ -20,14 +21,6 @@ use crate::{
 /// How long the last exports may hold up the end of the service.
 const LAST_EXPORTS: Duration = Duration::from_secs(2);
 
-// ANCHOR: telemetry
-/// What sends spans and metrics. Without an address there are spans and metrics as well, but nobody
-/// gets them: lines of the log still have a trace id, and `/metrics` still answers.
-pub struct Telemetry {
-    spans: SdkTracerProvider,
-    metrics: SdkMeterProvider,
-}
-
 /// Why there is no telemetry.
 #[derive(Debug, Error)]
 pub enum NoTelemetry {
@@ -36,40 +29,72 @@ pub enum NoTelemetry {
     #[error("there is no client for HTTP: {0}")]
     Client(#[from] reqwest::Error),
     #[error("the metrics cannot be shown: {0}")]
-    Metrics(#[from] opentelemetry_sdk::error::OTelSdkError),
+    Metrics(#[from] OTelSdkError),
+}
+
+// ANCHOR: exporters
+/// What sends to the collector, by the variables `OTEL_EXPORTER_…`, which the exporters read themselves.
+struct Exporters {
+    spans: SpanExporter,
+    metrics: MetricExporter,
+}
+
+impl Exporters {
+    /// None without a collector.
+    fn new(settings: &TelemetrySettings) -> Result<Option<Exporters>, NoTelemetry> {
+        if !settings.is_sent {
+            return Ok(None);
+        }
+        let client = OnTheRuntime::new(settings.timeout)?;
+        let metrics = MetricExporter::builder().with_http();
+        let spans = SpanExporter::builder().with_http();
+        Ok(Some(Exporters {
+            metrics: metrics.with_http_client(client.clone()).build()?,
+            spans: spans.with_http_client(client).build()?,
+        }))
+    }
+}
+// ANCHOR_END: exporters
+
+// ANCHOR: telemetry
+/// What makes spans and metrics, and sends them. Without a collector there are both as well, and nobody
+/// gets them: lines of the log still have a trace id, and `/metrics` still answers.
+pub struct Telemetry {
+    spans: SdkTracerProvider,
+    metrics: SdkMeterProvider,
 }
 
 impl Telemetry {
-    /// Starts the threads that send. Address, intervals and sizes are the variables `OTEL_…`, which the
-    /// SDK reads itself.
+    /// Starts the threads that send. How often and how much is said by the variables `OTEL_…`, which
+    /// the SDK reads itself.
     pub fn start(settings: &TelemetrySettings) -> Result<Telemetry, NoTelemetry> {
-        let resource = Resource::builder()
+        let (to_send_spans, to_send_metrics) = match Exporters::new(settings)? {
+            Some(Exporters { spans, metrics }) => (Some(spans), Some(metrics)),
+            None => (None, None),
+        };
+        let service = Resource::builder()
             .with_service_name(settings.service_name.clone())
             .build();
-        let pulled = opentelemetry_prometheus::exporter().build()?;
+
+        let shown = opentelemetry_prometheus::exporter()
+            .with_registry(prometheus::default_registry().clone())
+            .build()?;
         let mut metrics = SdkMeterProvider::builder()
-            .with_resource(resource.clone())
-            .with_reader(pulled);
-        if settings.is_sent {
-            let exporter = MetricExporter::builder()
-                .with_http()
-                .with_http_client(OnTheRuntime::new(settings.timeout)?)
-                .build()?;
-            metrics = metrics.with_reader(PeriodicReader::builder(exporter).build());
+            .with_resource(service.clone())
+            .with_reader(shown);
+        if let Some(exporter) = to_send_metrics {
+            metrics = metrics.with_periodic_exporter(exporter);
         }
         let metrics = metrics.build();
-        // First the metrics: what processes spans counts those that it drops, by the meter of that moment.
+        // Before the spans: what queues them counts those that it drops, by the meter that it finds.
         global::set_meter_provider(metrics.clone());
 
+        // Who calls us has decided already whether the trace is kept. Our share is of those that begin here.
         let share = Sampler::TraceIdRatioBased(settings.share);
         let mut spans = SdkTracerProvider::builder()
-            .with_resource(resource)
+            .with_resource(service)
             .with_sampler(Sampler::ParentBased(Box::new(share)));
-        if settings.is_sent {
-            let exporter = SpanExporter::builder()
-                .with_http()
-                .with_http_client(OnTheRuntime::new(settings.timeout)?)
-                .build()?;
+        if let Some(exporter) = to_send_spans {
             spans = spans.with_batch_exporter(Counted::new(exporter));
         }
         let spans = spans.build();
@@ -84,7 +109,7 @@ impl Telemetry {
     /// Sends what has not been sent yet, and waits for it as long as the end of a service may be held up.
     pub async fn shutdown(self) {
         let (done, sent) = oneshot::channel();
-        // A thread of its own: the runtime would wait for one of its threads, however long it takes.
+        // A thread of its own: the end of the runtime would wait for one of the runtime's.
         thread::spawn(move || {
             let _ = self.spans.shutdown_with_timeout(LAST_EXPORTS);
             let _ = self.metrics.shutdown_with_timeout(LAST_EXPORTS);

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::Context;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -12,6 +14,8 @@ use super::otlp::{self, Series, Span};
 use super::port::Port;
 use super::upstream::next_head;
 
+/// How long somebody waits for a service that has never sent anything, once that was waited for in vain.
+const NO_HOPE: Duration = Duration::from_millis(100);
 /// The longest body that it reads, in bytes.
 const MAX_BODY: u64 = 16 * 1024 * 1024;
 
@@ -67,6 +71,10 @@ pub struct Collector {
 struct State {
     manners: watch::Sender<Manners>,
     received: watch::Sender<Received>,
+    /// Something has come, whatever it was.
+    heard: AtomicBool,
+    /// Somebody has waited in vain.
+    missed: AtomicBool,
 }
 
 impl Collector {
@@ -75,6 +83,8 @@ impl Collector {
         let state = Arc::new(State {
             manners: watch::Sender::new(Manners::Takes),
             received: watch::Sender::default(),
+            heard: AtomicBool::default(),
+            missed: AtomicBool::default(),
         });
         let serving = Arc::clone(&state);
         let port = Port::free(move |connection| {
@@ -111,11 +121,17 @@ impl Collector {
         });
     }
 
-    /// Returns when it is so.
-    pub async fn until(&self, is_so: impl Fn(&Received) -> bool) {
+    /// Returns when it is so, and at the limit. A service that has never sent anything is waited for only once.
+    pub async fn until(&self, limit: Duration, is_so: impl Fn(&Received) -> bool) -> bool {
+        let State { heard, missed, .. } = &*self.state;
+        let hopeless = missed.load(Ordering::Relaxed) && !heard.load(Ordering::Relaxed);
+        let limit = if hopeless { limit.min(NO_HOPE) } else { limit };
         let mut received = self.state.received.subscribe();
-        // The sender is in `self`, so there is no end to wait for.
-        let _ = received.wait_for(|received| is_so(received)).await;
+        let so = received.wait_for(|received| is_so(received));
+        // The sender is in `self`, so there is no end to wait for but the limit.
+        let in_time = tokio::time::timeout(limit, so).await.is_ok();
+        missed.fetch_or(!in_time, Ordering::Relaxed);
+        in_time
     }
 
     /// Closes all connections, and refuses others until it is back.
@@ -136,6 +152,7 @@ impl State {
         let mut connection = BufReader::new(connection);
         while let Some(head) = next_head(&mut connection).await? {
             let body = read_body(&mut connection, &head).await?;
+            self.heard.store(true, Ordering::Relaxed);
             let is_spans = head.starts_with("POST /v1/traces ");
             self.received.send_modify(|received| {
                 received.bytes.extend_from_slice(&body);

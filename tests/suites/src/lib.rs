@@ -89,6 +89,7 @@ suites! {
     "a-pool-that-comes-back" => a_pool_that_comes_back,
     "waiting-for-others" => waiting_for_others,
     "two-releases-at-once" => two_releases_at_once,
+    "seen-from-outside" => seen_from_outside,
     "two-thousand-peers" => two_thousand_peers,
     "rude-peers" => rude_peers,
     "sockets-in-the-log" => sockets_in_the_log,

@@ -77,7 +77,8 @@ impl Signer {
         payload: &str,
     ) -> anyhow::Result<String> {
         let number = key.number;
-        let sign = json!({"sign": {"key": number, "alg": alg, "header": header, "payload": payload}});
+        let sign =
+            json!({"sign": {"key": number, "alg": alg, "header": header, "payload": payload}});
         let token = self.talk.lock().await.ask(&sign).await?;
         Ok(token.as_str().context("a token is a text")?.to_owned())
     }

@@ -21,31 +21,34 @@ pub const ED25519: &str = "ed25519-1";
 /// `DATABASE_TIMEOUT_MS`: no test waits for it.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub static SCENARIO: Scenario = Scenario::new("issuer", When::Waiting, 6, |place, tests| {
-    Box::pin(async move {
-        let issuer = Issuer::start(place.workspace).await?;
-        let keys = Keys::make(&issuer.signer).await?;
-        publish(&issuer, &keys).await;
-        let settings = Settings {
-            tokens: Some(issuer.settings()),
-            // Whatever it says, it must not say a token.
-            log_level: "trace".to_owned(),
-            ..stage::settings(DATABASE_TIMEOUT)
-        };
-        let mut stage = place.stage_with(settings).await?;
-        let token = issuer.rightful(&keys.rsa, RSA, "records:read").await?;
-        stage.issuer = Some((issuer, keys));
-        // The keys come after the start. What it answers in the end, the tests will see.
-        let has_keys = |answer: &Result<Answer, Failure>| {
-            !answer.as_ref().is_ok_and(|answer| answer.status() == 503)
-        };
-        let bearer = format!("Bearer {token}");
-        let client = stage.client.without_key();
-        let client = client.with("Authorization", Some(&bearer));
-        let _ = ask_until(&client, "/read/1", has_keys).await;
-        stage.ask(tests).await
+pub static SCENARIO: Scenario = Scenario {
+    of_the_contract: true,
+    ..Scenario::new("issuer", When::Waiting, 6, |place, tests| {
+        Box::pin(async move {
+            let issuer = Issuer::start(place.workspace).await?;
+            let keys = Keys::make(&issuer.signer).await?;
+            publish(&issuer, &keys).await;
+            let settings = Settings {
+                tokens: Some(issuer.settings()),
+                // Whatever it says, it must not say a token.
+                log_level: "trace".to_owned(),
+                ..stage::settings(DATABASE_TIMEOUT)
+            };
+            let mut stage = place.stage_with(settings).await?;
+            let token = issuer.rightful(&keys.rsa, RSA, "records:read").await?;
+            stage.issuer = Some((issuer, keys));
+            // The keys come after the start. What it answers in the end, the tests will see.
+            let has_keys = |answer: &Result<Answer, Failure>| {
+                !answer.as_ref().is_ok_and(|answer| answer.status() == 503)
+            };
+            let bearer = format!("Bearer {token}");
+            let client = stage.client.without_key();
+            let client = client.with("Authorization", Some(&bearer));
+            let _ = ask_until(&client, "/read/1", has_keys).await;
+            stage.ask(tests).await
+        })
     })
-});
+};
 
 /// Publishes the first four keys.
 async fn publish(issuer: &Issuer, keys: &Keys) {

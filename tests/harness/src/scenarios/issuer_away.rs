@@ -30,29 +30,32 @@ const FAILURES: usize = 3;
 /// How long a service may take to end, beside the time limits of a request.
 const END_LIMIT: Duration = Duration::from_secs(8);
 
-pub static SCENARIO: Scenario = Scenario::new("issuer_away", When::Waiting, 8, |place, tests| {
-    Box::pin(async move {
-        let issuer = Issuer::start(place.workspace).await?;
-        issuer.leave().await;
-        let key = issuer.signer.key(json!("p256"), "ES256").await?;
-        issuer.publish(vec![jwk(&key, "p256")]).await;
-        let tokens = TokenSettings {
-            renewal: RENEWAL,
-            timeout: RENEWAL,
-            max_age: MAX_AGE,
-            ..issuer.settings()
-        };
-        let settings = Settings {
-            tokens: Some(tokens),
-            ..settings(DATABASE_TIMEOUT)
-        };
-        let token = issuer.rightful(&key, "p256", "records:read").await?;
-        let mut stage = place.stage_with(settings).await?;
-        let seen = Away::watch(&mut stage, &issuer, &format!("Bearer {token}")).await;
-        let seen = seen.map_err(|error| database_trouble(error.into()))?;
-        stage.judged(&seen, tests).await
+pub static SCENARIO: Scenario = Scenario {
+    of_the_contract: true,
+    ..Scenario::new("issuer_away", When::Waiting, 8, |place, tests| {
+        Box::pin(async move {
+            let issuer = Issuer::start(place.workspace).await?;
+            issuer.leave().await;
+            let key = issuer.signer.key(json!("p256"), "ES256").await?;
+            issuer.publish(vec![jwk(&key, "p256")]).await;
+            let tokens = TokenSettings {
+                renewal: RENEWAL,
+                timeout: RENEWAL,
+                max_age: MAX_AGE,
+                ..issuer.settings()
+            };
+            let settings = Settings {
+                tokens: Some(tokens),
+                ..settings(DATABASE_TIMEOUT)
+            };
+            let token = issuer.rightful(&key, "p256", "records:read").await?;
+            let mut stage = place.stage_with(settings).await?;
+            let seen = Away::watch(&mut stage, &issuer, &format!("Bearer {token}")).await;
+            let seen = seen.map_err(|error| database_trouble(error.into()))?;
+            stage.judged(&seen, tests).await
+        })
     })
-});
+};
 
 /// What a service did while its issuer was away, and when it was told to stop.
 #[derive(Debug)]
@@ -87,8 +90,7 @@ impl Away {
         let mut seen = issuer.counts().calls;
         for _ in 0..FAILURES {
             // One call may have been answered before the outage began.
-            let renewed =
-                issuer.until(|counts: &Counts| counts.calls > seen && counts.under_way == 0);
+            let renewed = issuer.until(|counts: &Counts| counts.calls > seen && counts.under_way == 0);
             if timeout(RECOVERY_LIMIT, renewed).await.is_err() {
                 break;
             }
@@ -137,9 +139,7 @@ impl Away {
 /// Asks until the answer has this status, at most until the limit.
 async fn status_within(client: &Client, status: u16) -> Result<Answer, Failure> {
     let is_so = |answer: &Result<Answer, Failure>| {
-        answer
-            .as_ref()
-            .is_ok_and(|answer| answer.status() == status)
+        answer.as_ref().is_ok_and(|answer| answer.status() == status)
     };
     wait::last_within(RECOVERY_LIMIT, async || client.get("/read/1").await, is_so).await
 }

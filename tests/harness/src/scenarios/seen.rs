@@ -18,9 +18,12 @@ const DATABASE_TIMEOUT: Duration = Duration::from_secs(4);
 /// `UPSTREAM_LIMIT`: several times the connections to the database.
 pub const CALLS: u16 = 16;
 
-pub static SCENARIO: Scenario = Scenario::new("seen", When::Waiting, 12, |place, tests| {
-    Box::pin(play(place, tests, "info", 100))
-});
+pub static SCENARIO: Scenario = Scenario {
+    of_the_contract: true,
+    ..Scenario::new("seen", When::Waiting, 12, |place, tests| {
+        Box::pin(play(place, tests, "info", 100))
+    })
+};
 
 /// Plays a service that writes these lines, and keeps this percentage of its traces.
 pub(super) async fn play(

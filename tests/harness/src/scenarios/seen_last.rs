@@ -26,9 +26,12 @@ const LIMIT: Duration = Duration::from_secs(6);
 /// Reads before the end.
 pub const READS: u16 = 40;
 
-pub static SCENARIO: Scenario = Scenario::new("seen_last", When::Waiting, 5, |place, tests| {
-    Box::pin(play(place, tests))
-});
+pub static SCENARIO: Scenario = Scenario {
+    of_the_contract: true,
+    ..Scenario::new("seen_last", When::Waiting, 5, |place, tests| {
+        Box::pin(play(place, tests))
+    })
+};
 
 /// What was observed of both.
 #[derive(Debug)]

@@ -7,6 +7,9 @@ pub use super::seen::test;
 /// The percentage of traces that are kept.
 const PERCENT: u8 = 25;
 
-pub static SCENARIO: Scenario = Scenario::new("seen_quietly", When::Waiting, 3, |place, tests| {
-    Box::pin(seen::play(place, tests, "error", PERCENT))
-});
+pub static SCENARIO: Scenario = Scenario {
+    of_the_contract: true,
+    ..Scenario::new("seen_quietly", When::Waiting, 3, |place, tests| {
+        Box::pin(seen::play(place, tests, "error", PERCENT))
+    })
+};

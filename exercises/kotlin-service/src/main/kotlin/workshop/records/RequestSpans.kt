@@ -28,8 +28,8 @@ fun Application.traceRequests(openTelemetry: OpenTelemetry) {
         // How many requests are under way.
         Experimental.emitExperimentalTelemetry(this)
         // Not each exception: a 404 is thrown here, and is the client's mistake.
-        spanStatusExtractor { end, _ ->
-            if ((end.response?.status()?.value ?: 0) >= FIRST_OF_OURS) end.spanStatusBuilder.setStatus(StatusCode.ERROR)
+        spanStatusExtractor {
+            if ((response?.status()?.value ?: 0) >= FIRST_OF_OURS) spanStatusBuilder.setStatus(StatusCode.ERROR)
         }
     }
     beginAtTheRoot()

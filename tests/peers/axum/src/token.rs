@@ -64,8 +64,12 @@ impl Tokens {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(Refused("malformed"));
         }
-        let parts: Vec<&str> = token.split('.').collect();
-        let [header, payload, signature] = parts[..] else {
+        let parts = token
+            .split('.')
+            .map(|part| BASE64_URL_SAFE_NO_PAD.decode(part));
+        let parts: Result<Vec<_>, _> = parts.collect();
+        let parts = parts.map_err(|_| Refused("malformed"))?;
+        let [header, payload, _signature] = &parts[..] else {
             return Err(Refused("malformed"));
         };
         let header = object(header).ok_or(Refused("malformed"))?;
@@ -83,13 +87,13 @@ impl Tokens {
         if text(&header, "alg") != Some(name(key.algorithm)) {
             return Err(Refused("algorithm"));
         }
-        let signed = &token[..token.len() - signature.len() - 1];
+        let (signed, signature) = token.rsplit_once('.').ok_or(Refused("malformed"))?;
         let is_signed = verify(signature, signed.as_bytes(), &key.key, key.algorithm);
         if !is_signed.unwrap_or(false) {
             return Err(Refused("signature"));
         }
-        self.0
-            .holder_in(&object(payload).ok_or(Refused("malformed"))?)
+        let claims = object(payload).ok_or(Refused("malformed"))?;
+        self.0.holder_in(&claims)
     }
 }
 
@@ -131,10 +135,9 @@ impl Judge {
 }
 // ANCHOR_END: token
 
-/// A part of a token that is an object in JSON, in the alphabet for URLs and without padding.
-fn object(part: &str) -> Option<Map<String, Value>> {
-    let json = BASE64_URL_SAFE_NO_PAD.decode(part).ok()?;
-    serde_json::from_slice(&json).ok()
+/// A part of a token that is an object in JSON.
+fn object(json: &[u8]) -> Option<Map<String, Value>> {
+    serde_json::from_slice(json).ok()
 }
 
 fn text<'a>(object: &'a Map<String, Value>, member: &str) -> Option<&'a str> {

@@ -95,16 +95,13 @@ fun Application.service(
     install(ContentNegotiation) { json(Json) }
     install(AutoHeadResponse)
     install(WebSockets) { limits() }
-    install(Authentication) {
-        apiKeys(apiKeys, ifMissing = if (tokens == null) ::noKey else ::neitherTokenNorKey)
-        tokens?.let { tokens(it) }
-    }
+    install(Authentication) { credentials(apiKeys, tokens) }
     routing {
         telemetry?.let { metrics(it.metrics) }
         health()
         ready(records, schemaIsUpToDate)
         qrCode(qrCodes)
-        authenticate(*credentials(tokens)) {
+        authenticate(*placesFor(tokens)) {
             allowed(READ, tokens) {
                 read(records)
                 records(records)

@@ -28,8 +28,17 @@ const val TOKEN_IN_HEADER = "token in the header"
 const val READ = "records:read"
 const val WRITE = "records:write"
 
-/** Where requests bring what shows who asks. The first one that is there decides. */
-fun credentials(tokens: Tokens?): Array<String> =
+/** What shows who asks: a key, and a token where an issuer is named. */
+fun AuthenticationConfig.credentials(
+    apiKeys: List<String>,
+    tokens: Tokens?,
+) {
+    apiKeys(apiKeys, ifMissing = if (tokens == null) ::noKey else ::neitherTokenNorKey)
+    tokens?.let { tokens(it) }
+}
+
+/** Where requests bring it. The first place with anything in it decides. */
+fun placesFor(tokens: Tokens?): Array<String> =
     listOfNotNull(TOKEN_IN_HEADER.takeIf { tokens != null }, KEY_IN_HEADER, KEY_IN_QUERY).toTypedArray()
 
 /** A token that is there decides alone: a key beside it rescues no wrong one. */

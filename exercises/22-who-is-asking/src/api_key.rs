@@ -8,8 +8,9 @@ use rocket::{
     response::Responder,
 };
 use subtle::{Choice, ConstantTimeEq};
+use thiserror::Error;
 
-use crate::problem::Problem;
+use crate::{problem::Problem, refused::Refusal};
 
 // ANCHOR: keys
 /// The keys that count. No `Debug`: they are secrets.
@@ -39,13 +40,16 @@ impl ApiKeys {
 pub struct ApiKey(());
 
 /// Why a request has not got through. Rocket logs this in its debug form, so no key is in it.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, Error)]
 pub enum Refused {
     /// There is neither the header nor the query parameter.
+    #[error("there is no key")]
     Missing,
     /// The key is none that counts.
+    #[error("the key does not count")]
     Wrong,
     /// `main.rs` manages no `ApiKeys`.
+    #[error("there are no keys to compare it with")]
     NotConfigured,
 }
 
@@ -85,15 +89,15 @@ pub struct Unauthorized {
     challenge: Header<'static>,
 }
 
-/// Answers when the guard has refused a request.
+/// Answers when a guard has refused a request: with what it has said of tokens, where they are taken.
 #[catch(401)]
-pub fn unauthorized() -> Unauthorized {
-    Unauthorized {
+pub fn unauthorized(request: &Request<'_>) -> Result<Refusal, Unauthorized> {
+    Refusal::of(request).ok_or_else(|| Unauthorized {
         problem: Problem::new(
             Status::Unauthorized,
             "a valid API key is required, in the header X-API-Key or the query parameter api_key",
         ),
         challenge: Header::new("WWW-Authenticate", "ApiKey"),
-    }
+    })
 }
 // ANCHOR_END: unauthorized

@@ -3,13 +3,14 @@
 use rocket::{Request, catch, http::Status};
 use tracing::error;
 
-use crate::{problem::Problem, request_span::request_span};
+use crate::{problem::Problem, refused::Refusal, request_span::request_span};
 
 // ANCHOR: catchers
-/// Answers a request that Rocket could not read.
+/// Answers a request that Rocket could not read, or one whose `Authorization` is unclear.
 #[catch(400)]
-pub fn malformed() -> Problem {
-    Problem::new(Status::BadRequest, "the request is malformed")
+pub fn malformed(request: &Request<'_>) -> Result<Refusal, Problem> {
+    let malformed = || Problem::new(Status::BadRequest, "the request is malformed");
+    Refusal::of(request).ok_or_else(malformed)
 }
 
 /// Answers when no route has the path.

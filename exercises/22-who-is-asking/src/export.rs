@@ -24,8 +24,13 @@ use serde::Serialize;
 use tracing::{Instrument, Span, warn};
 
 use crate::{
-    api_key::ApiKey, causes::with_causes, database::Database, error::Error, pool::Lent,
-    record::Record, settings::Settings,
+    caller::{Allowed, ReadRecords},
+    causes::with_causes,
+    database::Database,
+    error::Error,
+    pool::Lent,
+    record::Record,
+    settings::Settings,
 };
 
 /// The bytes that are sent at once.
@@ -99,7 +104,7 @@ impl FromFormField<'_> for After {
 /// ends, and so does its query.
 #[get("/records/export?<after>")]
 pub async fn export(
-    _key: ApiKey,
+    _caller: Allowed<ReadRecords>,
     after: form::Result<'_, After>,
     exports: &State<Exports>,
     database: &State<Database>,

@@ -1,6 +1,8 @@
 //! The service: reads its settings, puts its parts together, and answers until it is told to stop.
 
 mod api_key;
+mod bearer;
+mod caller;
 mod catchers;
 mod causes;
 mod database;
@@ -8,7 +10,9 @@ mod error;
 mod export;
 mod health;
 mod health_check;
-mod hello;
+mod issuer;
+mod key_set;
+mod keys;
 mod logging;
 mod migrations;
 mod object;
@@ -19,6 +23,7 @@ mod read;
 mod ready;
 mod record;
 mod records;
+mod refused;
 mod request_id;
 mod request_span;
 mod rocket_log;
@@ -26,16 +31,24 @@ mod settings;
 mod start;
 #[cfg(test)]
 mod tests;
+mod token;
 mod visit;
 mod visits;
 
-use std::{env, process::ExitCode};
+use std::{env, process::ExitCode, sync::Arc};
 
 use rocket::{Build, Rocket, catchers, routes};
 
 use crate::{
-    api_key::ApiKeys, database::Database, export::Exports, migrations::Schema,
-    request_id::RequestLog, request_span::in_spans, settings::Settings,
+    api_key::ApiKeys,
+    database::Database,
+    export::Exports,
+    keys::Keys,
+    migrations::Schema,
+    request_id::RequestLog,
+    request_span::in_spans,
+    settings::{Settings, TokenSettings},
+    token::Tokens,
 };
 
 // ANCHOR: main
@@ -55,7 +68,7 @@ async fn main() -> ExitCode {
 /// Puts the service together. Nothing listens yet.
 fn service(settings: &Settings) -> Rocket<Build> {
     let schema = Schema::default();
-    rocket::custom(settings.rocket())
+    let service = rocket::custom(settings.rocket())
         .attach(RequestLog)
         .attach(schema.migrate_on_liftoff(&settings.database))
         .manage(schema)
@@ -66,7 +79,6 @@ fn service(settings: &Settings) -> Rocket<Build> {
             "/",
             in_spans(routes![
                 health::health,
-                hello::hello,
                 ready::ready,
                 read::read,
                 records::records,
@@ -82,7 +94,21 @@ fn service(settings: &Settings) -> Rocket<Build> {
                 catchers::malformed,
                 catchers::nothing_here,
                 catchers::unexpected,
+                refused::forbidden,
+                refused::no_keys,
             ],
-        )
+        );
+    match &settings.tokens {
+        Some(tokens) => with_tokens(service, tokens),
+        None => service,
+    }
+}
+
+/// Takes the tokens of an issuer, beside the keys.
+fn with_tokens(service: Rocket<Build>, settings: &TokenSettings) -> Rocket<Build> {
+    let keys = Arc::new(Keys::new(settings));
+    service
+        .attach(keys::renewed_on_liftoff(&keys))
+        .manage(Tokens::new(settings, keys))
 }
 // ANCHOR_END: main

@@ -2,14 +2,19 @@
 
 use rocket::{State, get, serde::json::Json};
 
-use crate::{api_key::ApiKey, database::Database, error::Error, record::Record};
+use crate::{
+    caller::{Allowed, ReadRecords},
+    database::Database,
+    error::Error,
+    record::Record,
+};
 
 // ANCHOR: read
 /// Answers the record, or 400 when the id is no 32-bit integer, 404 when no record has it, 503 when
 /// the database does not answer. Without a key that counts it does not run.
 #[get("/read/<id>")]
 pub async fn read(
-    _key: ApiKey,
+    _caller: Allowed<ReadRecords>,
     id: Result<i32, &str>,
     database: &State<Database>,
 ) -> Result<Json<Record>, Error> {

@@ -3,7 +3,12 @@
 use rocket::{FromForm, State, form, get, serde::json::Json};
 use serde::Serialize;
 
-use crate::{api_key::ApiKey, database::Database, error::Error, record::Record};
+use crate::{
+    caller::{Allowed, ReadRecords},
+    database::Database,
+    error::Error,
+    record::Record,
+};
 
 // ANCHOR: page
 /// One page. `next` is the `after` of the page that follows, if there is one.
@@ -47,7 +52,7 @@ impl From<form::Errors<'_>> for Error {
 /// far back it is, and rows that come or go before it do not shift it.
 #[get("/records?<page..>")]
 pub async fn records(
-    _key: ApiKey,
+    _caller: Allowed<ReadRecords>,
     page: form::Result<'_, PageQuery>,
     database: &State<Database>,
 ) -> Result<Json<Page>, Error> {

@@ -5,14 +5,17 @@ use rocket::{
     Data, Request, Route, async_trait,
     route::{Handler, Outcome},
 };
-use tracing::{Instrument, Span, error_span};
+use tracing::{Instrument, Span, error_span, field::Empty};
 
 use crate::request_id::RequestId;
 
 // ANCHOR: request-span
 /// The span of this request. It is as urgent as an error, so that it is there at every `LOG_LEVEL`.
+/// Who is asking is known later, by the guard.
 pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
-    request.local_cache(|| error_span!("request", request_id = %RequestId::of(request)))
+    request.local_cache(
+        || error_span!("request", request_id = %RequestId::of(request), subject = Empty),
+    )
 }
 
 /// The handler of a route, run in the span of its request. The guards, and what makes an answer of the

@@ -24,6 +24,8 @@ pub struct Settings {
     pub api_keys: Vec<String>,
     /// For the database and its pool.
     pub database: DatabaseSettings,
+    /// For the tokens of an issuer; without it there are only keys.
+    pub tokens: Option<TokenSettings>,
     /// The longest that an export waits for its client.
     pub export_timeout: Duration,
     /// The longest that an export may take as a whole.
@@ -44,6 +46,45 @@ pub struct DatabaseSettings {
     pub migration_timeout: Duration,
 }
 
+/// The settings of the tokens.
+pub struct TokenSettings {
+    /// Where the issuer publishes its keys.
+    pub jwks_url: String,
+    /// Who issues the tokens: their `iss`.
+    pub issuer: String,
+    /// Who they are for, and who this service is: one of their `aud`.
+    pub audience: String,
+    /// How far clocks may differ, in seconds.
+    pub leeway: u64,
+    /// The pause between two fetches of the keys.
+    pub renewal: Duration,
+    /// The shortest time between two fetches that unknown keys cause.
+    pub cooldown: Duration,
+    /// How long keys count after the last good fetch.
+    pub max_age: Duration,
+    /// The longest that a fetch may take.
+    pub timeout: Duration,
+}
+
+impl TokenSettings {
+    /// Reads the settings, if there is an issuer.
+    fn from_environment() -> Result<Option<TokenSettings>, String> {
+        if env::var_os("JWKS_URL").is_none() {
+            return Ok(None);
+        }
+        Ok(Some(TokenSettings {
+            jwks_url: secret("JWKS_URL", http_url)?,
+            issuer: secret("TOKEN_ISSUER", text)?,
+            audience: secret("TOKEN_AUDIENCE", text)?,
+            leeway: setting("TOKEN_LEEWAY_S", "5", leeway)?,
+            renewal: setting("JWKS_RENEWAL_MS", "300000", up_to_a_day)?,
+            cooldown: setting("JWKS_COOLDOWN_MS", "10000", milliseconds)?,
+            max_age: setting("JWKS_MAX_AGE_MS", "86400000", up_to_a_day)?,
+            timeout: setting("JWKS_TIMEOUT_MS", "2000", milliseconds)?,
+        }))
+    }
+}
+
 impl Settings {
     /// Reads the settings. What the environment does not say has the default that stands here.
     ///
@@ -60,6 +101,7 @@ impl Settings {
                 timeout: setting("DATABASE_TIMEOUT_MS", "1000", milliseconds)?,
                 migration_timeout: setting("MIGRATION_TIMEOUT_MS", "3600000", up_to_a_day)?,
             },
+            tokens: TokenSettings::from_environment()?,
             export_timeout: setting("EXPORT_TIMEOUT_MS", "10000", milliseconds)?,
             export_deadline: setting("EXPORT_DEADLINE_MS", "600000", up_to_a_day)?,
             log_level: setting("LOG_LEVEL", "warn", log_level)?,
@@ -158,6 +200,29 @@ fn asks_for_tls(database: &PgConnectOptions) -> bool {
     match database.get_ssl_mode() {
         PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => false,
         PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => true,
+    }
+}
+
+/// Reads the address of the keys. Real issuers have `https://`: build with a feature of reqwest for
+/// TLS then, such as `rustls`.
+fn http_url(text: &str) -> Result<String, Expected> {
+    match reqwest::Url::parse(text) {
+        Ok(url) if url.scheme() == "http" => Ok(text.to_owned()),
+        _ => Err("http://host:port/path; this program was built without TLS"),
+    }
+}
+
+fn text(text: &str) -> Result<String, Expected> {
+    match text {
+        "" => Err("the text that tokens have, to the letter"),
+        text => Ok(text.to_owned()),
+    }
+}
+
+fn leeway(text: &str) -> Result<u64, Expected> {
+    match text.parse() {
+        Ok(seconds @ 0..=300) => Ok(seconds),
+        _ => Err("a whole number of seconds, 0 to 300"),
     }
 }
 

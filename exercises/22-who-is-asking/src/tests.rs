@@ -28,6 +28,7 @@ async fn client() -> Client {
             timeout: Duration::from_millis(250),
             migration_timeout: Duration::from_millis(250),
         },
+        tokens: None,
         export_timeout: Duration::from_secs(1),
         export_deadline: Duration::from_secs(1),
         log_level: LevelFilter::WARN,

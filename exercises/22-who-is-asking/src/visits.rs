@@ -9,7 +9,13 @@ use rocket::{
 use serde::{Deserialize, Serialize};
 use sqlx::{Connection, PgConnection};
 
-use crate::{api_key::ApiKey, database::Database, error::Error, object::Object, settings::MAX_IDS};
+use crate::{
+    caller::{Allowed, WriteRecords},
+    database::Database,
+    error::Error,
+    object::Object,
+    settings::MAX_IDS,
+};
 
 // ANCHOR: bodies
 /// The body of the request.
@@ -30,7 +36,7 @@ pub struct Visited {
 /// them does not exist (404) or the body cannot be used (400, 413, 415, 422).
 #[post("/visits", data = "<visits>")]
 pub async fn visits(
-    _key: ApiKey,
+    _caller: Allowed<WriteRecords>,
     content_type: Option<&ContentType>,
     visits: Result<Json<Object<Visits>>, json::Error<'_>>,
     database: &State<Database>,

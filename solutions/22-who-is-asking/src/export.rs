@@ -24,8 +24,13 @@ use serde::Serialize;
 use tracing::{Instrument, Span, warn};
 
 use crate::{
-    caller::{Allowed, ReadRecords}, causes::with_causes, database::Database, error::Error, pool::Lent,
-    record::Record, settings::Settings,
+    caller::{Allowed, ReadRecords},
+    causes::with_causes,
+    database::Database,
+    error::Error,
+    pool::Lent,
+    record::Record,
+    settings::Settings,
 };
 
 /// The bytes that are sent at once.

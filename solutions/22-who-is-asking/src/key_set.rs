@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use jsonwebtoken::{
     Algorithm, DecodingKey, DecodingKeyKind,
-    jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse},
+    jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, KeyOperations, PublicKeyUse},
 };
 use rocket::serde::json::serde_json::{self, Value};
 
@@ -44,10 +44,7 @@ impl KeySet {
 /// A key with its id, if it has one and is meant for the signatures of tokens.
 fn usable(jwk: &Jwk) -> Option<(String, Arc<Key>)> {
     let about = &jwk.common;
-    let for_signatures = matches!(
-        about.public_key_use,
-        None | Some(PublicKeyUse::Signature)
-    );
+    let for_signatures = matches!(about.public_key_use, None | Some(PublicKeyUse::Signature));
     let operations = about.key_operations.as_ref();
     let verifies = operations.is_none_or(|all| all.contains(&KeyOperations::Verify));
 
@@ -62,7 +59,9 @@ fn usable(jwk: &Jwk) -> Option<(String, Arc<Key>)> {
         // A secret in public is none, and there are curves that nobody here asked for.
         _ => return None,
     };
-    let agrees = about.key_algorithm.is_none_or(|said| said == algorithm.into());
+    let agrees = about
+        .key_algorithm
+        .is_none_or(|said| said == KeyAlgorithm::from(algorithm));
 
     let decoding = DecodingKey::from_jwk(jwk).ok()?;
     let long_enough = match decoding.kind() {

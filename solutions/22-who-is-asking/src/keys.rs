@@ -136,7 +136,7 @@ impl Keys {
 /// Renews the keys beside the requests, from the start of the service to its end.
 pub fn renewed_on_liftoff(keys: &Arc<Keys>) -> AdHoc {
     let keys = Arc::clone(keys);
-    AdHoc::on_liftoff("renewal of keys", |rocket| {
+    AdHoc::on_liftoff("renewal of keys", move |rocket| {
         let shutdown = rocket.shutdown();
         Box::pin(async move {
             spawn(async move { keys.renew_until(shutdown).await });

@@ -40,8 +40,15 @@ use std::{env, process::ExitCode, sync::Arc};
 use rocket::{Build, Rocket, catchers, routes};
 
 use crate::{
-    api_key::ApiKeys, database::Database, export::Exports, keys::Keys, migrations::Schema,
-    request_id::RequestLog, request_span::in_spans, settings::{Settings, TokenSettings}, token::Tokens,
+    api_key::ApiKeys,
+    database::Database,
+    export::Exports,
+    keys::Keys,
+    migrations::Schema,
+    request_id::RequestLog,
+    request_span::in_spans,
+    settings::{Settings, TokenSettings},
+    token::Tokens,
 };
 
 // ANCHOR: main

@@ -2,7 +2,12 @@
 
 use rocket::{State, get, serde::json::Json};
 
-use crate::{caller::{Allowed, ReadRecords}, database::Database, error::Error, record::Record};
+use crate::{
+    caller::{Allowed, ReadRecords},
+    database::Database,
+    error::Error,
+    record::Record,
+};
 
 // ANCHOR: read
 /// Answers the record, or 400 when the id is no 32-bit integer, 404 when no record has it, 503 when

@@ -3,7 +3,12 @@
 use rocket::{FromForm, State, form, get, serde::json::Json};
 use serde::Serialize;
 
-use crate::{caller::{Allowed, ReadRecords}, database::Database, error::Error, record::Record};
+use crate::{
+    caller::{Allowed, ReadRecords},
+    database::Database,
+    error::Error,
+    record::Record,
+};
 
 // ANCHOR: page
 /// One page. `next` is the `after` of the page that follows, if there is one.

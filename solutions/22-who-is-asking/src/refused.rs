@@ -42,6 +42,10 @@ pub enum Refused {
 
 /// What is wrong with a token.
 #[derive(Debug, Clone, Copy)]
+#[allow(
+    dead_code,
+    reason = "the words are one list, also before `token.rs` has a use for each"
+)]
 pub enum Reason {
     Malformed,
     Algorithm,
@@ -118,7 +122,7 @@ pub struct Refusal(Refused);
 impl Refusal {
     /// The refusal of this request, if it is a guard that has refused it.
     pub fn of(request: &Request<'_>) -> Option<Refusal> {
-        request.local_cache(|| None).map(Refusal)
+        request.local_cache(|| None::<Refused>).map(Refusal)
     }
 }
 
@@ -146,4 +150,3 @@ pub fn no_keys(request: &Request<'_>) -> Option<Refusal> {
     Refusal::of(request)
 }
 // ANCHOR_END: refuse
-

@@ -2,7 +2,12 @@
 
 use rocket::{State, post, serde::json::Json};
 
-use crate::{caller::{Allowed, WriteRecords}, database::Database, error::Error, record::Record};
+use crate::{
+    caller::{Allowed, WriteRecords},
+    database::Database,
+    error::Error,
+    record::Record,
+};
 
 // ANCHOR: visit
 /// Answers the record, visited now, and the same when it was so already. 400 when the id is no

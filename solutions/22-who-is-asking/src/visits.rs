@@ -9,7 +9,13 @@ use rocket::{
 use serde::{Deserialize, Serialize};
 use sqlx::{Connection, PgConnection};
 
-use crate::{caller::{Allowed, WriteRecords}, database::Database, error::Error, object::Object, settings::MAX_IDS};
+use crate::{
+    caller::{Allowed, WriteRecords},
+    database::Database,
+    error::Error,
+    object::Object,
+    settings::MAX_IDS,
+};
 
 // ANCHOR: bodies
 /// The body of the request.

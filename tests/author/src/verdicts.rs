@@ -40,6 +40,7 @@ const JUDGES: [&str; 21] = [
     "tests/harness/src",
     "tests/postgres/src",
     "tests/requests/src",
+    "tests/signer/src",
     "tests/source/src",
     "tests/suites",
 ];

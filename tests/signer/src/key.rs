@@ -26,20 +26,23 @@ pub enum Kind {
 
 /// How a token is signed.
 #[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
 pub enum Algorithm {
-    RS256,
-    RS512,
-    PS256,
-    ES256,
-    /// As [`Algorithm::ES256`], with the signature in DER, which a token never has.
+    Rs256,
+    Rs512,
+    Ps256,
+    Es256,
+    /// As [`Algorithm::Es256`], with the signature in DER, which a token never has.
     #[serde(rename = "ES256-DER")]
-    ES256Der,
-    EdDSA,
-    HS256,
+    Es256Der,
+    #[serde(rename = "EdDSA")]
+    EdDsa,
+    Hs256,
 }
 
+/// A key, the secret half of it too.
 pub enum Key {
-    Rsa(rsa::PrivateKey),
+    Rsa(Box<rsa::PrivateKey>),
     P256(p256::ecdsa::SigningKey),
     Ed25519(ed25519_dalek::SigningKey),
     Secret(Vec<u8>),
@@ -49,13 +52,12 @@ impl Key {
     pub fn make(kind: Kind) -> anyhow::Result<Key> {
         Ok(match kind {
             // Unchecked: one of these keys is too short, which is what it is for.
-            Kind::Rsa(bits) => {
-                Key::Rsa(rsa::PrivateKey::new_unchecked(&mut rand::rng(), bits)?)
-            }
+            Kind::Rsa(bits) => Key::Rsa(Box::new(rsa::PrivateKey::new_unchecked(
+                &mut rand::rng(),
+                bits,
+            )?)),
             Kind::P256 => Key::P256(p256::ecdsa::SigningKey::generate()),
-            Kind::Ed25519 => {
-                Key::Ed25519(ed25519_dalek::SigningKey::from_bytes(&rand::random()))
-            }
+            Kind::Ed25519 => Key::Ed25519(ed25519_dalek::SigningKey::from_bytes(&rand::random())),
             Kind::Secret(secret) => Key::Secret(secret.into_bytes()),
         })
     }
@@ -91,19 +93,19 @@ impl Key {
 
     pub fn sign(&self, algorithm: Algorithm, message: &[u8]) -> anyhow::Result<Vec<u8>> {
         Ok(match (self, algorithm) {
-            (Key::Rsa(key), Algorithm::RS256) => key.pkcs1v15_sign::<Sha256>(message)?,
-            (Key::Rsa(key), Algorithm::RS512) => key.pkcs1v15_sign::<Sha512>(message)?,
-            (Key::Rsa(key), Algorithm::PS256) => key.pss_sign::<Sha256>(message)?,
-            (Key::P256(key), Algorithm::ES256) => {
+            (Key::Rsa(key), Algorithm::Rs256) => key.pkcs1v15_sign::<Sha256>(message)?,
+            (Key::Rsa(key), Algorithm::Rs512) => key.pkcs1v15_sign::<Sha512>(message)?,
+            (Key::Rsa(key), Algorithm::Ps256) => key.pss_sign::<Sha256>(message)?,
+            (Key::P256(key), Algorithm::Es256) => {
                 let signature: p256::ecdsa::Signature = key.sign(message);
                 signature.to_bytes().to_vec()
             }
-            (Key::P256(key), Algorithm::ES256Der) => {
+            (Key::P256(key), Algorithm::Es256Der) => {
                 let signature: p256::ecdsa::Signature = key.sign(message);
                 signature.to_der().to_bytes().to_vec()
             }
-            (Key::Ed25519(key), Algorithm::EdDSA) => key.sign(message).to_bytes().to_vec(),
-            (Key::Secret(secret), Algorithm::HS256) => {
+            (Key::Ed25519(key), Algorithm::EdDsa) => key.sign(message).to_bytes().to_vec(),
+            (Key::Secret(secret), Algorithm::Hs256) => {
                 let mut mac = Hmac::<Sha256>::new_from_slice(secret)?;
                 mac.update(message);
                 mac.finalize().into_bytes().to_vec()

@@ -90,7 +90,8 @@ impl Away {
         let mut seen = issuer.counts().calls;
         for _ in 0..FAILURES {
             // One call may have been answered before the outage began.
-            let renewed = issuer.until(|counts: &Counts| counts.calls > seen && counts.under_way == 0);
+            let renewed =
+                issuer.until(|counts: &Counts| counts.calls > seen && counts.under_way == 0);
             if timeout(RECOVERY_LIMIT, renewed).await.is_err() {
                 break;
             }
@@ -139,7 +140,9 @@ impl Away {
 /// Asks until the answer has this status, at most until the limit.
 async fn status_within(client: &Client, status: u16) -> Result<Answer, Failure> {
     let is_so = |answer: &Result<Answer, Failure>| {
-        answer.as_ref().is_ok_and(|answer| answer.status() == status)
+        answer
+            .as_ref()
+            .is_ok_and(|answer| answer.status() == status)
     };
     wait::last_within(RECOVERY_LIMIT, async || client.get("/read/1").await, is_so).await
 }

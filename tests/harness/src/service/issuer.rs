@@ -25,7 +25,7 @@ pub struct Issuer {
     set: Mutex<Vec<Value>>,
 }
 
-/// The keys that the hostile table needs besides the first two.
+/// The keys of a run.
 pub struct Keys {
     /// RSA, the first.
     pub rsa: Key,

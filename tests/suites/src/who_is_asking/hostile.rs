@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use workshop_base::wait;
 
-use workshop_harness::contract::{Answer, Context, Failure, TestResult};
+use workshop_harness::contract::{Answer, Context, Failure, TestResult, expect, expect_eq};
 use workshop_harness::issuer::{
     ISSUER, Issuer, Keys, from_now, header, jwk_with, payload, with,
 };
@@ -301,7 +301,7 @@ pub async fn hostile_tokens_get_the_same_answer(
     found.none()?;
     reasons_are_logged(context, &forge.tokens).await?;
     let opened = trap.counts().opened;
-    workshop_harness::contract::expect_eq("connections to where jku and x5u lead", opened, 0)
+    expect_eq("connections to where jku and x5u lead", opened, 0)
 }
 
 /// The rows that were not refused as they should be.
@@ -328,25 +328,28 @@ impl Findings {
 
 /// Each request has a line in the log that says why its token was refused.
 async fn reasons_are_logged(context: &Context, tokens: &[Hostile]) -> TestResult {
-    let unexplained = async || {
-        context.logged().map(|logged| {
-            let rows = tokens.iter().enumerate().filter(|(number, hostile)| {
-                let id = format!("hostile-{number}-");
-                let lines = logged.lines().filter(|line| line.contains(&id));
-                let says = |line: &str| {
-                    let reasons = hostile.reasons.iter();
-                    reasons.map(|reason| format!("token refused: {reason}")).any(|words| line.contains(&words))
-                };
-                !lines.into_iter().any(says)
-            });
-            let rows = rows.map(|(_, hostile)| {
-                format!("{}: no line with \"token refused: {}\"", hostile.name, hostile.reasons.join("\" or \""))
-            });
-            rows.collect::<Vec<_>>()
-        })
-    };
-    let is_explained = |rows: &anyhow::Result<Vec<String>>| !matches!(rows, Ok(rows) if !rows.is_empty());
-    let rows = wait::last_within(PATIENCE / 5, unexplained, is_explained).await?;
+    let look = async || context.logged().map(|log| unexplained(&log, tokens));
+    let no_more = |rows: &anyhow::Result<Vec<String>>| !matches!(rows, Ok(rows) if !rows.is_empty());
+    let rows = wait::last_within(PATIENCE / 5, look, no_more).await?;
     let expected = "for each of these tokens a line in the log, with the id of its request and its own reason";
-    workshop_harness::contract::expect(rows.is_empty(), expected, rows.join("\n"))
+    expect(rows.is_empty(), expected, rows.join("\n"))
+}
+
+/// The rows of which this log doesn't say why they were refused.
+fn unexplained(log: &str, tokens: &[Hostile]) -> Vec<String> {
+    let mut rows = Vec::new();
+    for (number, hostile) in tokens.iter().enumerate() {
+        let id = format!("hostile-{number}-");
+        let mut reasons = hostile.reasons.iter();
+        let is_explained = reasons.any(|reason| {
+            let words = format!("token refused: {reason}");
+            let mut lines = log.lines();
+            lines.any(|line| line.contains(&id) && line.contains(&words))
+        });
+        if !is_explained {
+            let (name, reasons) = (&hostile.name, hostile.reasons.join(" or "));
+            rows.push(format!("{name}: no line with \"token refused: {reasons}\""));
+        }
+    }
+    rows
 }

@@ -1,0 +1,27 @@
+//! The header that brings a token: `Authorization: Bearer …`.
+
+use rocket::Request;
+
+use crate::refused::Refused;
+
+// ANCHOR: bearer
+/// The token that a request has brought; nothing where it has none, or something else than a token.
+///
+/// # Errors
+/// There are several headers, or one without a token.
+pub fn bearer<'r>(request: &'r Request<'_>) -> Result<Option<&'r str>, Refused> {
+    let mut headers = request.headers().get("Authorization");
+    let Some(header) = headers.next() else {
+        return Ok(None);
+    };
+    if headers.next().is_some() {
+        return Err(Refused::Unclear);
+    }
+    let (scheme, token) = header.split_once(' ').unwrap_or((header, ""));
+    match token.trim() {
+        _ if !scheme.eq_ignore_ascii_case("Bearer") => Ok(None),
+        "" => Err(Refused::Unclear),
+        token => Ok(Some(token)),
+    }
+}
+// ANCHOR_END: bearer

@@ -1,0 +1,104 @@
+//! Who is asking, and what they may do: two guards, the second made of the first.
+
+use std::marker::PhantomData;
+
+use rocket::{
+    Request, async_trait,
+    outcome::try_outcome,
+    request::{FromRequest, Outcome},
+};
+
+use crate::{
+    api_key::{self, ApiKey},
+    bearer::bearer,
+    refused::{Refused, refuse},
+    request_span::request_span,
+    token::Tokens,
+};
+
+// ANCHOR: caller
+/// Who is asking: a subject that the issuer names, or somebody who has an API key.
+pub enum Caller {
+    /// All keys are alike: they may do everything, and nobody knows who it was.
+    Key,
+    /// As the token says.
+    Token {
+        /// Who it is.
+        subject: String,
+        /// What they may do: names, separated by spaces.
+        scope: String,
+    },
+}
+
+#[async_trait]
+impl<'r> FromRequest<'r> for Caller {
+    type Error = Refused;
+
+    async fn from_request(request: &'r Request<'_>) -> Outcome<Caller, Refused> {
+        let Some(tokens) = request.rocket().state::<Tokens>() else {
+            return by_key(request).await;
+        };
+        let judged = match bearer(request) {
+            Ok(Some(token)) => tokens.judge(token).await,
+            _ => return by_key(request).await,
+        };
+        let (judged, span) = (judged.map(|_caller| "a caller"), request_span(request));
+        todo!("let {judged:?} in, with its subject in {span:?}, or refuse it")
+    }
+}
+// ANCHOR_END: caller
+
+/// The caller by their API key.
+async fn by_key(request: &Request<'_>) -> Outcome<Caller, Refused> {
+    match request.guard::<ApiKey>().await {
+        Outcome::Success(_key) => Outcome::Success(Caller::Key),
+        Outcome::Forward(status) => Outcome::Forward(status),
+        Outcome::Error((_, api_key::Refused::Missing | api_key::Refused::Wrong))
+            if request.rocket().state::<Tokens>().is_some() =>
+        {
+            refuse(request, Refused::Nothing)
+        }
+        Outcome::Error((status, refused)) => Outcome::Error((status, refused.into())),
+    }
+}
+
+/// What a handler may ask of a caller.
+pub trait Scope: Send + Sync + 'static {
+    /// As tokens have it.
+    const NAME: &'static str;
+}
+
+/// Records may be read.
+pub struct ReadRecords;
+
+impl Scope for ReadRecords {
+    const NAME: &'static str = "records:read";
+}
+
+/// Records may be changed.
+pub struct WriteRecords;
+
+impl Scope for WriteRecords {
+    const NAME: &'static str = "records:write";
+}
+
+// ANCHOR: allowed
+/// The proof that a caller may do this: a handler that takes one runs only then.
+pub struct Allowed<S>(PhantomData<S>);
+
+#[async_trait]
+impl<'r, S: Scope> FromRequest<'r> for Allowed<S> {
+    type Error = Refused;
+
+    async fn from_request(request: &'r Request<'_>) -> Outcome<Allowed<S>, Refused> {
+        let caller = try_outcome!(request.guard::<Caller>().await);
+        match caller {
+            Caller::Key => Outcome::Success(Allowed(PhantomData)),
+            Caller::Token { subject, scope } => {
+                let missing = Refused::Scope(S::NAME);
+                todo!("may {subject} do it, with the scope {scope:?}? If not: {missing:?}")
+            }
+        }
+    }
+}
+// ANCHOR_END: allowed

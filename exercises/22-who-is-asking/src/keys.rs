@@ -1,0 +1,117 @@
+//! The issuer's keys as this service knows them: fetched in the background, and asked for when a token
+//! names one that is new.
+
+use std::{
+    sync::{Arc, PoisonError, RwLock},
+    time::{Duration, Instant},
+};
+
+use rocket::{
+    Shutdown,
+    fairing::AdHoc,
+    tokio::{spawn, sync::Mutex},
+};
+use tracing::warn;
+
+use crate::{
+    causes::with_causes,
+    issuer::Issuer,
+    key_set::{Key, KeySet},
+    refused::{Reason, Refused},
+    settings::TokenSettings,
+};
+
+// ANCHOR: keys
+/// The keys, for all requests together.
+#[expect(dead_code, reason = "delete this line once all of it is used")]
+pub struct Keys {
+    issuer: Issuer,
+    /// The last good answer of the issuer. Locked for moments only, never while somebody waits.
+    last: RwLock<Option<Fetched>>,
+    /// Held while the issuer is asked: when an unknown key was the reason last.
+    asking: Mutex<Option<Instant>>,
+    renewal: Duration,
+    cooldown: Duration,
+    max_age: Duration,
+}
+
+/// A good answer of the issuer.
+#[derive(Clone)]
+struct Fetched {
+    keys: Arc<KeySet>,
+    #[expect(
+        dead_code,
+        reason = "delete this line once an old answer does not count"
+    )]
+    at: Instant,
+}
+// ANCHOR_END: keys
+
+impl Keys {
+    /// Knows no key yet.
+    pub fn new(settings: &TokenSettings) -> Keys {
+        Keys {
+            issuer: Issuer::new(settings),
+            last: RwLock::default(),
+            asking: Mutex::default(),
+            renewal: settings.renewal,
+            cooldown: settings.cooldown,
+            max_age: settings.max_age,
+        }
+    }
+
+    // ANCHOR: get
+    /// The key with this id. If it is not known, the issuer is asked, unless it was a moment ago.
+    ///
+    /// # Errors
+    /// The issuer has no such key, or its last answer is too old to count.
+    pub async fn get(&self, kid: &str) -> Result<Arc<Key>, Refused> {
+        // Each token asks the issuer, which is right, slow, and not what an issuer is for.
+        self.fetch().await;
+        match self.current() {
+            None => Err(Refused::NoKeys),
+            Some(keys) => keys.get(kid).ok_or(Refused::Token(Reason::Key)),
+        }
+    }
+
+    /// The keys of the last good answer; none when it is too old, or has none that counts.
+    fn current(&self) -> Option<Arc<KeySet>> {
+        let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
+        let keys = last.clone().map(|last| last.keys);
+        keys.filter(|keys| !keys.is_empty())
+    }
+    // ANCHOR_END: get
+
+    // ANCHOR: renew
+    /// Renews the keys until the service is told to stop.
+    async fn renew_until(&self, shutdown: Shutdown) {
+        // Nothing is renewed yet.
+        shutdown.await;
+    }
+
+    /// Asks the issuer. What it answers replaces what was known: a key that is withdrawn counts no more.
+    /// If it does not answer, what was known stays.
+    async fn fetch(&self) {
+        let at = Instant::now();
+        match self.issuer.key_set().await {
+            Ok(keys) => {
+                let keys = Arc::new(keys);
+                let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
+                *last = Some(Fetched { keys, at });
+            }
+            Err(error) => warn!("the keys are not renewed: {}", with_causes(&error)),
+        }
+    }
+    // ANCHOR_END: renew
+}
+
+/// Renews the keys beside the requests, from the start of the service to its end.
+pub fn renewed_on_liftoff(keys: &Arc<Keys>) -> AdHoc {
+    let keys = Arc::clone(keys);
+    AdHoc::on_liftoff("renewal of keys", move |rocket| {
+        let shutdown = rocket.shutdown();
+        Box::pin(async move {
+            spawn(async move { keys.renew_until(shutdown).await });
+        })
+    })
+}

@@ -1,0 +1,152 @@
+//! Why a request is not let in: what its client is told, and what only the log gets.
+
+use std::fmt;
+
+use rocket::{
+    Request, Response, catch,
+    http::Status,
+    request::Outcome,
+    response::{self, Responder},
+};
+use thiserror::Error;
+use tracing::info;
+
+use crate::{api_key, problem::Problem};
+
+// ANCHOR: refused
+/// Why a request is not let in. Rocket logs this in its debug form, so no token and no key is in it.
+#[derive(Debug, Clone, Copy, Error)]
+pub enum Refused {
+    /// There is no token, and no key that counts.
+    #[error(
+        "an access token is required, in the header Authorization, or a valid API key, in the \
+         header X-API-Key or the query parameter api_key"
+    )]
+    Nothing,
+    /// There are several headers, or one without a token.
+    #[error("the header Authorization must be there once, with one token")]
+    Unclear,
+    /// The token does not count, for this reason: the client is not told which.
+    #[error("the access token is not valid")]
+    Token(Reason),
+    /// The token counts, and does not have this scope.
+    #[error("the access token lacks the scope {0}")]
+    Scope(&'static str),
+    /// There is no key of the issuer to judge a token by.
+    #[error("the keys of the issuer are not available")]
+    NoKeys,
+    /// The guard of the API keys has said why.
+    #[error("a valid API key is required")]
+    ApiKey(#[from] api_key::Refused),
+}
+
+/// What is wrong with a token.
+#[derive(Debug, Clone, Copy)]
+#[allow(
+    dead_code,
+    reason = "the words are one list, also before `token.rs` has a use for each"
+)]
+pub enum Reason {
+    Malformed,
+    Algorithm,
+    Key,
+    Signature,
+    Type,
+    Time,
+    Issuer,
+    Audience,
+    Subject,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Reason::Malformed => "malformed",
+            Reason::Algorithm => "algorithm",
+            Reason::Key => "key",
+            Reason::Signature => "signature",
+            Reason::Type => "type",
+            Reason::Time => "time",
+            Reason::Issuer => "issuer",
+            Reason::Audience => "audience",
+            Reason::Subject => "subject",
+        })
+    }
+}
+// ANCHOR_END: refused
+
+impl Refused {
+    fn status(self) -> Status {
+        match self {
+            Refused::Nothing | Refused::Token(_) => Status::Unauthorized,
+            Refused::Unclear => Status::BadRequest,
+            Refused::Scope(_) => Status::Forbidden,
+            Refused::NoKeys => Status::ServiceUnavailable,
+            Refused::ApiKey(api_key::Refused::NotConfigured) => Status::InternalServerError,
+            Refused::ApiKey(_) => Status::Unauthorized,
+        }
+    }
+
+    /// How to do better next time, as RFC 6750 has it.
+    fn challenges(self) -> Vec<String> {
+        let bearer = r#"Bearer realm="records""#;
+        let error = |error| vec![format!(r#"{bearer}, error="{error}""#)];
+        match self {
+            Refused::Nothing => vec![bearer.into(), "ApiKey".into()],
+            Refused::Unclear => error("invalid_request"),
+            Refused::Token(_) => error("invalid_token"),
+            Refused::Scope(scope) => vec![format!(
+                r#"{bearer}, error="insufficient_scope", scope="{scope}""#
+            )],
+            Refused::NoKeys | Refused::ApiKey(_) => Vec::new(),
+        }
+    }
+}
+
+// ANCHOR: refuse
+/// What a guard returns to refuse a request. The reason is for the log, and the catcher below gives
+/// the answer.
+pub fn refuse<T>(request: &Request<'_>, refused: Refused) -> Outcome<T, Refused> {
+    match refused {
+        Refused::Token(reason) => info!("token refused: {reason}"),
+        Refused::Scope(_) => info!("token refused: scope"),
+        _ => {}
+    }
+    request.local_cache(|| Some(refused));
+    Outcome::Error((refused.status(), refused))
+}
+
+/// An answer with its challenges.
+pub struct Refusal(Refused);
+
+impl Refusal {
+    /// The refusal of this request, if it is a guard that has refused it.
+    pub fn of(request: &Request<'_>) -> Option<Refusal> {
+        request.local_cache(|| None::<Refused>).map(Refusal)
+    }
+}
+
+impl<'r> Responder<'r, 'static> for Refusal {
+    fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
+        let Refusal(refused) = self;
+        let problem = Problem::new(refused.status(), refused.to_string());
+        let mut answer = Response::build_from(problem.respond_to(request)?);
+        for challenge in refused.challenges() {
+            answer.raw_header_adjoin("WWW-Authenticate", challenge);
+        }
+        answer.ok()
+    }
+}
+
+/// Answers when a guard has found that a scope is missing.
+#[catch(403)]
+pub fn forbidden(request: &Request<'_>) -> Option<Refusal> {
+    Refusal::of(request)
+}
+
+/// Answers when a guard has no keys to judge a token by.
+#[catch(503)]
+pub fn no_keys(request: &Request<'_>) -> Option<Refusal> {
+    Refusal::of(request)
+}
+// ANCHOR_END: refuse

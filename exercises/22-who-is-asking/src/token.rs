@@ -1,0 +1,99 @@
+//! Judges an access token: by a key of the issuer, by what the key is for, and by what the token says.
+
+use std::sync::Arc;
+
+use jsonwebtoken::{
+    Validation, decode, decode_header,
+    errors::{Error, ErrorKind},
+};
+use serde::Deserialize;
+
+use crate::{
+    caller::Caller,
+    keys::Keys,
+    object::Object,
+    refused::{Reason, Refused},
+    settings::TokenSettings,
+};
+
+/// The longest token that is looked at, in bytes.
+const MAX_TOKEN_BYTES: usize = 8192;
+
+/// What a token says of its bearer.
+#[derive(Deserialize)]
+struct Claims {
+    sub: Option<String>,
+    scope: Option<String>,
+}
+
+/// The tokens that count here.
+#[expect(
+    dead_code,
+    reason = "delete this line once issuer, audience and leeway are compared"
+)]
+pub struct Tokens {
+    keys: Arc<Keys>,
+    issuer: String,
+    audience: String,
+    leeway: u64,
+}
+
+impl Tokens {
+    /// Tokens of this issuer, for this audience, judged by these keys.
+    pub fn new(settings: &TokenSettings, keys: Arc<Keys>) -> Tokens {
+        Tokens {
+            keys,
+            issuer: settings.issuer.clone(),
+            audience: settings.audience.clone(),
+            leeway: settings.leeway,
+        }
+    }
+
+    // ANCHOR: judge
+    /// Who has brought this token.
+    ///
+    /// # Errors
+    /// The token does not count, or there are no keys to judge it by.
+    pub async fn judge(&self, token: &str) -> Result<Caller, Refused> {
+        if token.len() > MAX_TOKEN_BYTES {
+            return Err(Refused::Token(Reason::Malformed));
+        }
+        let header = decode_header(token).map_err(|error| reason(&error))?;
+        let kid = header.kid.ok_or(Refused::Token(Reason::Key))?;
+        let key = self.keys.get(&kid).await?;
+
+        // So it is done in many examples. It lets strangers in.
+        let validation = Validation::new(header.alg);
+        let decoded = decode::<Object<Claims>>(token, &key.decoding, &validation);
+        let Object(claims) = decoded.map_err(|error| reason(&error))?.claims;
+        Ok(Caller::Token {
+            subject: claims.sub.unwrap_or_default(),
+            scope: claims.scope.unwrap_or_default(),
+        })
+    }
+    // ANCHOR_END: judge
+}
+
+// ANCHOR: reason
+/// The library's error in a word for the log. Its own text may repeat what the token says.
+fn reason(error: &Error) -> Refused {
+    Refused::Token(match error.kind() {
+        ErrorKind::InvalidAlgorithm => Reason::Algorithm,
+        ErrorKind::InvalidSignature => Reason::Signature,
+        ErrorKind::ExpiredSignature | ErrorKind::ImmatureSignature => Reason::Time,
+        ErrorKind::InvalidIssuer => Reason::Issuer,
+        ErrorKind::InvalidAudience => Reason::Audience,
+        ErrorKind::InvalidSubject => Reason::Subject,
+        ErrorKind::MissingRequiredClaim(claim) | ErrorKind::InvalidClaimFormat(claim) => {
+            match claim.as_str() {
+                "exp" | "nbf" => Reason::Time,
+                "iss" => Reason::Issuer,
+                "aud" => Reason::Audience,
+                "sub" => Reason::Subject,
+                _ => Reason::Malformed,
+            }
+        }
+        _ => Reason::Malformed,
+    })
+}
+// ANCHOR_END: reason

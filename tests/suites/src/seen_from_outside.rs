@@ -97,7 +97,7 @@ async fn until<T>(
     collector.seen(|received| {
         find(received).ok_or_else(|| {
             let got = received.unusable.clone().map_or_else(
-                || format!("the spans {}", names(received.spans.iter().rev().take(12).rev())),
+                || names(received.spans.iter().rev().take(12).rev()),
                 |unusable| format!("{unusable}, which is no OTLP"),
             );
             Failure::new(format!("{what}, within {PATIENCE:?}"), got).into()
@@ -106,8 +106,14 @@ async fn until<T>(
 }
 
 fn names<'a>(spans: impl IntoIterator<Item = &'a Span>) -> String {
-    let names = spans.into_iter().map(|span| format!("{:?} {:?}", span.kind, span.name));
-    names.collect::<Vec<_>>().join(", ")
+    let spans = spans.into_iter();
+    let names: Vec<String> = spans
+        .map(|span| format!("{:?} {:?}", span.kind, span.name))
+        .collect();
+    match names.is_empty() {
+        true => "no spans".to_owned(),
+        false => format!("the spans {}", names.join(", ")),
+    }
 }
 
 /// The spans of one request to the service.
@@ -141,7 +147,7 @@ impl Request {
             (Some(span), None) => Ok(span),
             _ => Err(Failure::new(
                 format!("one span of {what}"),
-                format!("the spans {}", names(&self.below)),
+                names(&self.below),
             )),
         }
     }
@@ -294,7 +300,7 @@ async fn a_trace_that_the_caller_left_out_is_left_out(
     later.get(context, "/read/1").await?.expect_status(200)?;
     Request::of(collector, &later.trace, 2).await?;
     let arrived = collector.seen(|received| names(received.of_trace(&left_out.trace)));
-    expect_eq("spans of a trace with flags 00", arrived, "")
+    expect_eq("spans of a trace with flags 00", arrived, "no spans")
 }
 
 async fn spans_have_the_conventional_names(
@@ -486,10 +492,16 @@ async fn series_of_requests(
     let pushed = collector.seen(|received| {
         let series = received.series.iter();
         let series = series.filter(|series| series.metric.starts_with("http.server."));
+        // The test itself asks there.
+        let others = |series: &&Series| {
+            series.attributes.get("http.route") != Some(&Value::from("/metrics"))
+        };
+        let series = series.filter(others);
         series.map(|series| format!("{} {:?}", series.metric, series.attributes)).collect()
     });
     let text = pulled(context).await?;
     let pulled = text.lines().filter(|line| line.starts_with("http_server_"));
+    let pulled = pulled.filter(|line| !line.contains("\"/metrics\""));
     let pulled = pulled.filter_map(|line| line.rsplit_once(' '));
     let pulled = pulled.map(|(name, _value)| name.to_owned()).collect();
     Ok((pushed, pulled))
@@ -719,14 +731,19 @@ fn fates(received: &Received) -> [f64; 3] {
     fates
 }
 
-/// Asks for far more than may wait, while the collector takes nothing.
-async fn ask_unheard(context: &Context, collector: &Collector) -> TestResult {
-    collector.behave(Manners::Hangs);
+/// Asks for far more than may wait.
+async fn ask_for_many(context: &Context) -> TestResult {
     for ids in (1..=i32::from(MANY)).collect::<Vec<_>>().chunks(50) {
         let answers = context.client.get_all(&paths(ids.iter().copied())).await;
         expect_each(&answers, has_status(200))?;
     }
     Ok(())
+}
+
+/// The same, while the collector takes nothing.
+async fn ask_unheard(context: &Context, collector: &Collector) -> TestResult {
+    collector.behave(Manners::Hangs);
+    ask_for_many(context).await
 }
 
 async fn what_waits_for_the_collector_is_bounded(
@@ -790,18 +807,19 @@ async fn a_dead_collector_fills_no_log(
 ) -> TestResult {
     let lines = || -> anyhow::Result<usize> {
         let logged = context.logged()?;
-        // Lines about a request have its trace.
-        Ok(logged.lines().filter(|line| !line.contains("trace_id")).count())
+        let lines = logged.lines();
+        let is_of_a_request = |line: &str| line.contains("trace_id") || line.contains("/read/");
+        Ok(lines.filter(|line| !is_of_a_request(line)).count())
     };
     let before = lines()?;
+    // What is refused for good is not sent again: each batch fails at once.
+    collector.behave(Manners::Refuses(400));
+    ask_for_many(context).await?;
     collector.leave().await;
-    for ids in (1..=500).collect::<Vec<_>>().chunks(50) {
-        let answers = context.client.get_all(&paths(ids.iter().copied())).await;
-        expect_each(&answers, has_status(200))?;
-    }
-    let written = lines()? - before;
+    ask_for_many(context).await?;
     collector.come_back().await;
-    expect_at_most(5, "lines about a collector that is away, after 500 requests", written)
+    let what = format!("lines about a collector that refuses, or is away, after {MANY} requests each");
+    expect_at_most(5, &what, lines()? - before)
 }
 
 async fn a_share_of_new_traces_is_kept(

@@ -33,6 +33,7 @@ mod reports;
 mod sites;
 mod stall;
 mod tables;
+mod telemetry;
 mod waiting;
 
 use std::pin::Pin;
@@ -98,6 +99,7 @@ const TASKS: &[Task] = tasks! {
     "module" Few "/qrcode?text=a" ["oha"] => calls::module,
     "library" Few "/qrcode?text=a" ["oha"] => calls::library,
     "ladder" Few "/qrcode?text=a" ["oha"] => ladder::measure,
+    "telemetry" Records "/read/1" ["oha"] => telemetry::measure,
     "waiting" Records "/read/1" ["oha"] => waiting::measure,
     "peers" Few "/read/1" [] => peers::measure,
     "contacts" Own "/ready" ["oha"] => contacts::measure,

@@ -24,6 +24,8 @@ const MAX_BODY: u64 = 16 * 1024 * 1024;
 pub enum Manners {
     /// Takes it.
     Takes,
+    /// Takes it, and keeps nothing of it but a count: it costs as little as it can.
+    Discards,
     /// Answers nothing until it is told something else; then it does that.
     Hangs,
     /// Takes nothing, and answers this status.
@@ -154,8 +156,11 @@ impl State {
             let body = read_body(&mut connection, &head).await?;
             self.heard.store(true, Ordering::Relaxed);
             let is_spans = head.starts_with("POST /v1/traces ");
+            let is_kept = *self.manners.borrow() != Manners::Discards;
             self.received.send_modify(|received| {
-                received.bytes.extend_from_slice(&body);
+                if is_kept {
+                    received.bytes.extend_from_slice(&body);
+                }
                 received.exports += usize::from(is_spans);
             });
             let mut manners = self.manners.subscribe();
@@ -168,6 +173,7 @@ impl State {
                     // An empty message: all of it was taken.
                     connection.write_all(&answer(200)).await?;
                 }
+                Manners::Discards => connection.write_all(&answer(200)).await?,
                 Manners::Refuses(status) => connection.write_all(&answer(status)).await?,
                 Manners::AnswersHalf => {
                     let half = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 100\r\n\r\n\x0a";

@@ -10,6 +10,7 @@ import workshop.service.refuse
 import java.util.concurrent.TimeUnit
 import java.util.logging.Level
 import java.util.logging.Logger
+import kotlin.concurrent.thread
 
 // ANCHOR: telemetry
 
@@ -44,9 +45,10 @@ class Telemetry : AutoCloseable {
 
     val metrics = PrometheusPage(forPrometheus)
 
-    /** Sends what is left. A collector that hangs doesn't hold up the end. */
+    /** Sends what is left. A collector that hangs doesn't hold up the end: what sends metrics would wait for it here. */
     override fun close() {
-        sdk.shutdown().join(LONGEST_GOODBYE_MS, TimeUnit.MILLISECONDS)
+        thread(isDaemon = true, name = "last exports") { sdk.shutdown().join(LONGEST_GOODBYE_MS, TimeUnit.MILLISECONDS) }
+            .join(LONGEST_GOODBYE_MS)
     }
 
     private companion object {
@@ -67,12 +69,17 @@ class Telemetry : AutoCloseable {
                 "otel.experimental.sdk.telemetry.version" to "latest",
             )
 
-        /** A collector that is away is told of by [GuardedExporter], in one line. Held here: the JDK forgets loggers that nobody holds. */
-        val exporters: Logger = Logger.getLogger("io.opentelemetry.exporter").apply { level = Level.OFF }
+        /**
+         * A collector that is away is told of by [GuardedExporter], in one line, and what is lost is counted. Held here: the JDK forgets
+         * loggers that nobody holds.
+         */
+        val silent =
+            listOf("io.opentelemetry.exporter", "io.opentelemetry.sdk.trace.export", "io.opentelemetry.sdk.metrics.export")
+                .map(Logger::getLogger)
     }
 
     init {
-        exporters.level = Level.OFF
+        silent.forEach { it.level = Level.OFF }
     }
 }
 // ANCHOR_END: telemetry

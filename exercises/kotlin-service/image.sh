@@ -9,7 +9,7 @@ cp target/kotlin-service.jar "$1/service.jar"
 
 # A Java runtime with the modules that the service and its libraries use, and no others.
 "$JAVA_HOME/bin/jlink" --output "$1/runtime" --strip-debug --no-header-files --no-man-pages \
-    --add-modules java.base,java.logging,java.management,java.naming,java.security.jgss,java.sql,jdk.unsupported
+    --add-modules java.base,java.logging,java.management,java.naming,java.net.http,java.security.jgss,java.sql,jdk.unsupported
 
 # The libraries of the system that this runtime is linked with, the C library among them.
 find "$1/runtime" -name 'java' -type f -o -name '*.so' | xargs ldd | awk '$2 == "=>" { print $3 } $1 ~ /^\// && NF == 2 { print $1 }' |

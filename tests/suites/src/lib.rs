@@ -90,6 +90,7 @@ suites! {
     "waiting-for-others" => waiting_for_others,
     "two-releases-at-once" => two_releases_at_once,
     "whose-table-is-it" => whose_table_is_it,
+    "seen-from-outside" => seen_from_outside,
     "two-thousand-peers" => two_thousand_peers,
     "rude-peers" => rude_peers,
     "sockets-in-the-log" => sockets_in_the_log,

@@ -381,7 +381,7 @@ fn clients_that_want_nothing_do_not_hold_up_the_end(shutdown: &Shutdown) -> Test
     expect_an_end(shutdown.held.as_ref().map_err(Clone::clone)?)
 }
 
-fn expect_an_end(end: &End) -> TestResult {
+pub(crate) fn expect_an_end(end: &End) -> TestResult {
     let (took, limit) = (end.took.as_secs_f64(), end.limit.as_secs_f64());
     let ended_well = end.status.is_some_and(|status| status.success());
     expect(

@@ -34,6 +34,7 @@ mod rolling_out;
 mod sites;
 mod stall;
 mod tables;
+mod telemetry;
 mod waiting;
 
 use std::pin::Pin;
@@ -99,6 +100,7 @@ const TASKS: &[Task] = tasks! {
     "module" Few "/qrcode?text=a" ["oha"] => calls::module,
     "library" Few "/qrcode?text=a" ["oha"] => calls::library,
     "ladder" Few "/qrcode?text=a" ["oha"] => ladder::measure,
+    "telemetry" Records "/read/1" ["oha"] => telemetry::measure,
     "waiting" Records "/read/1" ["oha"] => waiting::measure,
     "peers" Few "/read/1" [] => peers::measure,
     "contacts" Own "/ready" ["oha"] => contacts::measure,

@@ -22,8 +22,7 @@ pub const ED25519: &str = "ed25519-1";
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub static SCENARIO: Scenario = Scenario {
-    // The Kotlin service takes no tokens yet.
-    of_the_contract: false,
+    of_the_contract: true,
     ..Scenario::new("issuer", When::Waiting, 6, |place, tests| {
         Box::pin(async move {
             let issuer = Issuer::start(place.workspace).await?;

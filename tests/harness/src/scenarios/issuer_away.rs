@@ -31,8 +31,7 @@ const FAILURES: usize = 3;
 const END_LIMIT: Duration = Duration::from_secs(8);
 
 pub static SCENARIO: Scenario = Scenario {
-    // The Kotlin service takes no tokens yet.
-    of_the_contract: false,
+    of_the_contract: true,
     ..Scenario::new("issuer_away", When::Waiting, 8, |place, tests| {
         Box::pin(async move {
             let issuer = Issuer::start(place.workspace).await?;

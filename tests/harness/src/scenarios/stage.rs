@@ -13,6 +13,7 @@ use workshop_postgres::datasets::{DataSet, RunDatabase};
 use super::{LOG_LINES, Place, Played, judge_all, outage, status_in_silence, tell};
 use crate::report::TestStatus;
 use crate::scenarios::ContractTest;
+use crate::service::collector::Collector;
 use crate::service::issuer::{Issuer, Keys};
 use crate::service::proxy::DatabaseProxy;
 use crate::service::upstream::Upstream;
@@ -40,6 +41,8 @@ pub struct Context {
     pub upstream: Option<Upstream>,
     /// The issuer of tokens with its keys, where the scenario has one.
     pub issuer: Option<(Issuer, Keys)>,
+    /// Where its spans and metrics go, where the scenario has that.
+    pub collector: Option<Collector>,
     /// What the service was started with.
     pub settings: Settings,
     /// The rows of `records` that came with the data set; ids run from 1 to this.
@@ -121,6 +124,7 @@ impl Place<'_> {
             database: Mutex::new(connection),
             upstream: None,
             issuer: None,
+            collector: None,
             settings,
             rows: DataSet::Small.rows(),
             service,
@@ -197,6 +201,8 @@ impl Context {
             self.upstream,
             self.issuer,
         ));
+        // The collector stays until the end, so that nothing waits for it.
+        let _collector = self.collector;
         sockets::wait_until_closed(self.service.address().port()).await;
         let stopped = self.service.stop().await;
         drop(self.run_database);

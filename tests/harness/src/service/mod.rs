@@ -1,10 +1,12 @@
 //! A service under test: started on a free port, awaited, and stopped whatever way the command ends.
 
 mod address;
+pub mod collector;
 mod command;
 pub mod front;
 pub mod issuer;
 pub mod nginx;
+pub mod otlp;
 pub(crate) mod port;
 pub mod proxy;
 mod settings;
@@ -37,7 +39,7 @@ use workshop_base::workspace::Workspace;
 pub use address::free_address;
 pub use command::command;
 pub(crate) use command::die_with_the_tool;
-pub use settings::{PriceSettings, Settings, TokenSettings};
+pub use settings::{PriceSettings, Settings, TelemetrySettings, TokenSettings};
 pub use start_error::{NoStart, StartError, port_was_taken};
 use start_error::{cannot_start, in_words};
 

@@ -22,6 +22,8 @@ pub struct Settings {
     pub prices: Option<PriceSettings>,
     /// The issuer of tokens; none for a service that takes keys alone.
     pub tokens: Option<TokenSettings>,
+    /// Where spans and metrics go; none for a service that sends them nowhere.
+    pub telemetry: Option<TelemetrySettings>,
     /// `PEER_QUEUE`: the most messages that wait for a peer.
     pub peer_queue: u32,
     /// `PEER_PING_MS`: how often a peer is asked whether it is still there.
@@ -45,6 +47,61 @@ pub struct PriceSettings {
     pub timeout: Duration,
     /// `PRICE_DEADLINE_MS`: the longest that a request with a price may take as a whole.
     pub deadline: Duration,
+}
+
+/// What a service is told about its telemetry, by the variables of OpenTelemetry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TelemetrySettings {
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT`: where the collector is.
+    pub url: String,
+    /// `OTEL_TRACES_SAMPLER_ARG`: the percentage of traces that are kept, of those that begin here.
+    pub percent: u8,
+    /// `OTEL_BSP_SCHEDULE_DELAY`: how long a span waits for others to be sent with.
+    pub delay: Duration,
+    /// `OTEL_EXPORTER_OTLP_TIMEOUT`: the longest that an export may take.
+    pub timeout: Duration,
+    /// `RUST_LOG`, where it says which lines are written.
+    pub lines: Option<String>,
+}
+
+impl TelemetrySettings {
+    /// The most spans that wait for the collector, and the most that are sent at once.
+    pub const QUEUE: usize = 256;
+    pub const BATCH: usize = 64;
+
+    /// All traces, to this collector.
+    pub fn new(url: impl Into<String>) -> Self {
+        TelemetrySettings {
+            url: url.into(),
+            percent: 100,
+            delay: Duration::from_millis(100),
+            timeout: Duration::from_millis(500),
+            lines: None,
+        }
+    }
+
+    /// Metrics are sent often, and few spans wait, so that tests need not.
+    fn environment(&self) -> Vec<(&'static str, String)> {
+        let milliseconds = |duration: Duration| duration.as_millis().to_string();
+        let mut all = vec![
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", self.url.clone()),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf".to_owned()),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", milliseconds(self.timeout)),
+            ("OTEL_TRACES_SAMPLER", "parentbased_traceidratio".to_owned()),
+            (
+                "OTEL_TRACES_SAMPLER_ARG",
+                (f64::from(self.percent) / 100.0).to_string(),
+            ),
+            ("OTEL_BSP_SCHEDULE_DELAY", milliseconds(self.delay)),
+            ("OTEL_BSP_MAX_QUEUE_SIZE", Self::QUEUE.to_string()),
+            ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", Self::BATCH.to_string()),
+            ("OTEL_METRIC_EXPORT_INTERVAL", "200".to_owned()),
+        ];
+        if let Some(lines) = &self.lines {
+            all.push(("RUST_LOG", lines.clone()));
+        }
+        all
+    }
 }
 
 impl PriceSettings {
@@ -116,6 +173,7 @@ impl Settings {
             log_level: "warn".to_owned(),
             prices: None,
             tokens: None,
+            telemetry: None,
             peer_queue: 256,
             peer_ping: Duration::from_secs(20),
             contacts_users: CONTACTS_USERS.to_owned(),
@@ -160,6 +218,9 @@ impl Settings {
                 ("JWKS_MAX_AGE_MS", milliseconds(tokens.max_age)),
                 ("JWKS_TIMEOUT_MS", milliseconds(tokens.timeout)),
             ]);
+        }
+        if let Some(telemetry) = &self.telemetry {
+            all.extend(telemetry.environment());
         }
         let all = all.into_iter();
         all.map(|(name, value)| (name.to_owned(), value)).collect()

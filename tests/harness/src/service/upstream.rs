@@ -1,10 +1,11 @@
 //! The upstream: a service of prices that answers late, badly or not at all, as it is told, and counts what it is asked.
 
+use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hash};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -16,6 +17,8 @@ use super::port::Port;
 
 /// A body that is far too large, in bytes.
 pub const FLOOD: u64 = 100_000_000;
+/// How many of the last calls it remembers.
+const REMEMBERED: usize = 64;
 /// Between two bytes of an answer that drips.
 const DRIP: Duration = Duration::from_millis(100);
 
@@ -91,6 +94,8 @@ pub struct Upstream {
 struct UpstreamState {
     conduct: watch::Sender<Conduct>,
     counts: watch::Sender<Counts>,
+    /// The heads of the last calls.
+    heads: Mutex<VecDeque<String>>,
     /// Told when idle connections are to end.
     closing: watch::Sender<()>,
     random: RandomState,
@@ -107,6 +112,7 @@ impl Upstream {
         let desk = Arc::new(UpstreamState {
             conduct: watch::Sender::new(conduct),
             counts: watch::Sender::default(),
+            heads: Mutex::default(),
             closing: watch::Sender::default(),
             random: RandomState::new(),
         });
@@ -134,6 +140,13 @@ impl Upstream {
     /// What it has been asked so far.
     pub fn counts(&self) -> Counts {
         *self.desk.counts.borrow()
+    }
+
+    /// The heads of the last calls, the oldest first.
+    pub fn heads(&self) -> Vec<String> {
+        let heads = self.desk.heads.lock();
+        let heads = heads.unwrap_or_else(PoisonError::into_inner);
+        heads.iter().cloned().collect()
     }
 
     /// From now on the most calls at the same time are counted anew.
@@ -210,10 +223,20 @@ impl UpstreamState {
                 }
             };
             let Some(head) = call else { return Ok(()) };
-            if !self.answer(&mut connection, asked_for(&head)).await? {
+            let id = asked_for(&head);
+            self.remember(head);
+            if !self.answer(&mut connection, id).await? {
                 return Ok(());
             }
         }
+    }
+
+    fn remember(&self, head: String) {
+        let mut heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        if heads.len() == REMEMBERED {
+            heads.pop_front();
+        }
+        heads.push_back(head);
     }
 
     /// Does what it is told with a call. Returns whether the connection may have another.

@@ -29,6 +29,24 @@ pub enum Error {
     /// There is no key, or a wrong one.
     #[error("a valid API key is required, in the header X-API-Key or the query parameter api_key")]
     Unauthorized,
+    /// There is neither a token nor a key, or a wrong key.
+    #[error(
+        "an access token is required, in the header Authorization, or a valid API key, in the header X-API-Key or the query \
+         parameter api_key"
+    )]
+    NoCredentials,
+    /// The token is wrong. Whatever it is, the client is told the same.
+    #[error("the access token is not valid")]
+    TokenRefused,
+    /// The token is right, and does not allow this.
+    #[error("the access token lacks the scope {0}")]
+    ScopeMissing(&'static str),
+    /// Two headers, or one without a token.
+    #[error("the header Authorization must be there once, with one token")]
+    NotOneToken,
+    /// There is no key to judge a token by.
+    #[error("the keys of the issuer are not available")]
+    KeysUnavailable,
     /// The client has sent something that cannot be used.
     #[error("{0}")]
     BadRequest(&'static str),
@@ -91,8 +109,13 @@ impl Error {
     fn becomes(&self) -> (StatusCode, Log, String) {
         let text = self.to_string();
         match self {
-            Error::BadRequest(_) => (StatusCode::BAD_REQUEST, Log::Nothing, text),
-            Error::Unauthorized => (StatusCode::UNAUTHORIZED, Log::Nothing, text),
+            Error::BadRequest(_) | Error::NotOneToken => {
+                (StatusCode::BAD_REQUEST, Log::Nothing, text)
+            }
+            Error::Unauthorized | Error::NoCredentials | Error::TokenRefused => {
+                (StatusCode::UNAUTHORIZED, Log::Nothing, text)
+            }
+            Error::ScopeMissing(_) => (StatusCode::FORBIDDEN, Log::Nothing, text),
             Error::NotFound(_) => (StatusCode::NOT_FOUND, Log::Nothing, text),
             Error::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, Log::Nothing, text),
             Error::RequestTooSlow | Error::ClientTooSlow => {
@@ -101,14 +124,35 @@ impl Error {
             Error::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, Log::Nothing, text),
             Error::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, Log::Nothing, text),
             Error::UnusableBody => (StatusCode::UNPROCESSABLE_ENTITY, Log::Nothing, text),
-            Error::SchemaBehind | Error::Unavailable(_) | Error::TooManyExports => {
-                (StatusCode::SERVICE_UNAVAILABLE, Log::Warning, text)
-            }
+            Error::SchemaBehind
+            | Error::Unavailable(_)
+            | Error::TooManyExports
+            | Error::KeysUnavailable => (StatusCode::SERVICE_UNAVAILABLE, Log::Warning, text),
             Error::Query(_) | Error::Json(_) | Error::Panicked => {
                 let text = "an unexpected error occurred".into();
                 (StatusCode::INTERNAL_SERVER_ERROR, Log::Error, text)
             }
         }
+    }
+
+    /// How the client may prove who asks (RFC 6750, 3).
+    fn challenges(&self) -> Vec<HeaderValue> {
+        let of_a_scope;
+        let challenges: &[&str] = match self {
+            Error::Unauthorized => &["ApiKey"],
+            Error::NoCredentials => &["Bearer realm=\"records\"", "ApiKey"],
+            Error::TokenRefused => &["Bearer realm=\"records\", error=\"invalid_token\""],
+            Error::NotOneToken => &["Bearer realm=\"records\", error=\"invalid_request\""],
+            Error::ScopeMissing(scope) => {
+                of_a_scope = format!(
+                    "Bearer realm=\"records\", error=\"insufficient_scope\", scope=\"{scope}\""
+                );
+                &[of_a_scope.as_str()]
+            }
+            _ => &[],
+        };
+        let challenges = challenges.iter().map(|text| HeaderValue::from_str(text));
+        challenges.filter_map(Result::ok).collect()
     }
 
     /// What the client is told.
@@ -150,9 +194,8 @@ impl IntoResponse for Error {
             Log::Error => error!("{}", self.with_causes()),
         }
         let mut response = Problem::new(status, detail).into_response();
-        if let Error::Unauthorized = self {
-            let challenge = HeaderValue::from_static("ApiKey");
-            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        for challenge in self.challenges() {
+            response.headers_mut().append(WWW_AUTHENTICATE, challenge);
         }
         response
     }

@@ -18,7 +18,11 @@ use tokio::{
 use tracing::{Instrument, Span, warn};
 
 use crate::{
-    api_key::ApiKey, database::Database, error::Error, extract::After, records::Record,
+    caller::{Allowed, Read},
+    database::Database,
+    error::Error,
+    extract::After,
+    records::Record,
     settings::Settings,
 };
 
@@ -71,7 +75,7 @@ impl Exports {
 /// deadline has come. When the client goes, hyper drops the body, and with it `chunks`: the task ends,
 /// and so does its query.
 pub async fn export(
-    _key: ApiKey,
+    _caller: Allowed<Read>,
     After(after): After,
     State(exports): State<Exports>,
     State(database): State<Database>,

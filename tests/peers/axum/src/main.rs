@@ -1,11 +1,13 @@
 //! The service: reads its settings, puts its parts together, and answers until it is told to stop.
 
 mod api_key;
+mod caller;
 mod database;
 mod error;
 mod export;
 mod extract;
 mod health_check;
+mod issuer_keys;
 mod logging;
 mod migrations;
 mod operation;
@@ -16,6 +18,7 @@ mod request_log;
 mod settings;
 mod start;
 mod tasks;
+mod token;
 mod visits;
 
 use std::{env, process::ExitCode};
@@ -35,14 +38,18 @@ use crate::{
     database::Database,
     error::Error,
     export::Exports,
+    issuer_keys::IssuerKeys,
     migrations::Schema,
     settings::{MAX_BODY_BYTES, Settings},
+    token::Tokens,
 };
 
 /// What the handlers share. Each takes the part that it needs, `State<Database>` for example.
 #[derive(Clone, FromRef)]
 struct Service {
     keys: ApiKeys,
+    /// None where no issuer is named.
+    tokens: Option<Tokens>,
     database: Database,
     exports: Exports,
     schema: Schema,
@@ -58,9 +65,22 @@ async fn main() -> ExitCode {
         return health_check::run(&settings);
     }
     logging::start(settings.log_level);
-    start::serve(&settings, || {
+    let issuer_keys = match settings
+        .tokens
+        .clone()
+        .map(|tokens| IssuerKeys::keep(tokens.keys))
+    {
+        Some(Err(error)) => return start::refuse(&error),
+        Some(Ok(keys)) => Some(keys),
+        None => None,
+    };
+    let tokens = settings.tokens.clone().zip(issuer_keys.clone());
+    let tokens = tokens.map(|(settings, keys)| Tokens::new(settings, keys));
+    let stopping = || issuer_keys.iter().for_each(|keys| keys.close());
+    start::serve(&settings, stopping, || {
         let service = Service {
             keys: ApiKeys::new(&settings.api_keys),
+            tokens,
             database: Database::new(&settings),
             exports: Exports::new(&settings),
             schema: Schema::migrate_in_background(&settings),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use sqlx::FromRow;
 
 use crate::{
-    api_key::ApiKey,
+    caller::{Allowed, Read},
     database::Database,
     error::Error,
     extract::{Id, PageQuery},
@@ -23,9 +23,9 @@ pub struct Record {
 
 // ANCHOR: read
 /// `GET /read/{id}`: the record, or 400 when the id is no 32-bit integer, 404 when no record has it,
-/// 503 when the database does not answer. Without a key that counts it does not run.
+/// 503 when the database does not answer. Without a key that counts, or a token with the scope, it does not run.
 pub async fn read(
-    _key: ApiKey,
+    _caller: Allowed<Read>,
     Id(id): Id,
     State(database): State<Database>,
 ) -> Result<Json<Record>, Error> {
@@ -58,7 +58,7 @@ pub struct Page {
 
 /// `GET /records`: the records with the smallest ids after `after`, at most `limit` of them.
 pub async fn page(
-    _key: ApiKey,
+    _caller: Allowed<Read>,
     PageQuery { after, limit }: PageQuery,
     State(database): State<Database>,
 ) -> Result<Json<Page>, Error> {

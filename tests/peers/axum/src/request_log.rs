@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use axum::{extract::Request, middleware::Next, response::Response};
 use tower_http::request_id::RequestId;
-use tracing::{Instrument, error_span, info};
+use tracing::{Instrument, error_span, field::Empty, info};
 
 /// What a client sends ends up in the log: an id that could be mistaken for anything else is
 /// forgotten, and tower-http makes one instead.
@@ -32,7 +32,7 @@ pub async fn log(request: Request, next: Next) -> Response {
     let started_at = Instant::now();
 
     // As urgent as an error, so that it is there at every `LOG_LEVEL`.
-    let span = error_span!("request", request_id);
+    let span = error_span!("request", request_id, subject = Empty);
     async {
         let response = next.run(request).await;
         info!(

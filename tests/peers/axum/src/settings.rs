@@ -24,6 +24,7 @@ pub const SENDING: Duration = Duration::from_secs(10);
 const POSTGRES_URL: &str = "postgres://user:password@host:port/database, without an sslmode that asks for TLS \
                             (special characters in the password are percent-encoded)";
 const MILLISECONDS: &str = "a whole number of milliseconds, 250 to 3600000";
+const SHORT_MILLISECONDS: &str = "a whole number of milliseconds, 100 to 86400000";
 const LONG_MILLISECONDS: &str = "a whole number of milliseconds, 250 to 86400000";
 
 /// Everything that can be set, checked: a service that has its `Settings` can start. No `Debug`:
@@ -47,6 +48,8 @@ pub struct Settings {
     pub export_timeout: Duration,
     /// The longest that an export may take as a whole.
     pub export_deadline: Duration,
+    /// How tokens are judged; none where no issuer is named.
+    pub tokens: Option<TokenSettings>,
     /// What the service logs, `info` being each request.
     pub log_level: LevelFilter,
 }
@@ -82,6 +85,10 @@ impl Settings {
                 LONG_MILLISECONDS,
                 long_milliseconds,
             )?,
+            tokens: match env::var_os("JWKS_URL") {
+                Some(_) => Some(TokenSettings::from_environment()?),
+                None => None,
+            },
             log_level: setting(
                 "LOG_LEVEL",
                 "warn",
@@ -95,6 +102,84 @@ impl Settings {
     /// database. An export waits for its turn as well, and for its first rows.
     pub fn request_timeout(&self) -> Duration {
         SENDING + 4 * self.database_timeout
+    }
+}
+
+/// What a token has to be, and where its issuer has its keys.
+#[derive(Clone)]
+pub struct TokenSettings {
+    pub issuer: String,
+    pub audience: String,
+    /// Clocks differ by so much.
+    pub leeway: Duration,
+    pub keys: KeySettings,
+}
+
+/// Where the issuer's keys are, and how often it is asked for them.
+#[derive(Clone)]
+pub struct KeySettings {
+    pub url: String,
+    /// The pause between two renewals.
+    pub renewal: Duration,
+    /// The shortest time between two fetches that unknown ids cause.
+    pub cooldown: Duration,
+    /// So long after the last good fetch the keys count.
+    pub max_age: Duration,
+    /// The longest that a fetch may take.
+    pub timeout: Duration,
+}
+
+impl TokenSettings {
+    fn from_environment() -> Result<TokenSettings, SettingsError> {
+        Ok(TokenSettings {
+            issuer: secret(
+                "TOKEN_ISSUER",
+                "the issuer of the tokens, as their iss has it",
+                text,
+            )?,
+            audience: secret(
+                "TOKEN_AUDIENCE",
+                "this service's name, as the aud of a token has it",
+                text,
+            )?,
+            leeway: setting(
+                "TOKEN_LEEWAY_S",
+                "5",
+                "a whole number of seconds, 0 to 300",
+                seconds,
+            )?,
+            keys: KeySettings {
+                url: secret(
+                    "JWKS_URL",
+                    "http://host:port/path, without a user and a password",
+                    http_url,
+                )?,
+                renewal: setting(
+                    "JWKS_RENEWAL_MS",
+                    "300000",
+                    SHORT_MILLISECONDS,
+                    short_milliseconds,
+                )?,
+                cooldown: setting(
+                    "JWKS_COOLDOWN_MS",
+                    "10000",
+                    SHORT_MILLISECONDS,
+                    short_milliseconds,
+                )?,
+                max_age: setting(
+                    "JWKS_MAX_AGE_MS",
+                    "86400000",
+                    SHORT_MILLISECONDS,
+                    short_milliseconds,
+                )?,
+                timeout: setting(
+                    "JWKS_TIMEOUT_MS",
+                    "2000",
+                    SHORT_MILLISECONDS,
+                    short_milliseconds,
+                )?,
+            },
+        })
     }
 }
 
@@ -159,6 +244,31 @@ fn long_milliseconds(value: &str) -> Option<Duration> {
     milliseconds
         .filter(|milliseconds| (250..=86_400_000).contains(milliseconds))
         .map(Duration::from_millis)
+}
+
+/// What is asked again and again may be so within moments.
+fn short_milliseconds(value: &str) -> Option<Duration> {
+    let milliseconds = value.parse().ok();
+    milliseconds
+        .filter(|milliseconds| (100..=86_400_000).contains(milliseconds))
+        .map(Duration::from_millis)
+}
+
+fn seconds(value: &str) -> Option<Duration> {
+    let seconds = value.parse().ok();
+    seconds
+        .filter(|seconds| *seconds <= 300)
+        .map(Duration::from_secs)
+}
+
+fn text(value: &str) -> Option<String> {
+    (!value.trim().is_empty()).then(|| value.to_owned())
+}
+
+/// This program is built without TLS.
+fn http_url(value: &str) -> Option<String> {
+    let host = value.strip_prefix("http://")?.split('/').next()?;
+    (!host.is_empty() && !host.contains('@')).then(|| value.to_owned())
 }
 
 /// Keys between commas. An empty one is refused: an empty header would be a valid key.

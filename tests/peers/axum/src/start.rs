@@ -31,9 +31,13 @@ const MAX_CONNECTIONS: u32 = 1024;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves these routes until the service is told to stop, by SIGTERM or Ctrl-C. After that nothing
-/// new is accepted. A running request may take as long as it may wait for a connection and for an
+/// new is accepted, and `stopping` is called. A running request may take as long as it may wait for a connection and for an
 /// answer on it; then connections are closed.
-pub async fn serve(settings: &Settings, routes: impl FnOnce() -> Router) -> ExitCode {
+pub async fn serve(
+    settings: &Settings,
+    stopping: impl FnOnce(),
+    routes: impl FnOnce() -> Router,
+) -> ExitCode {
     let address = SocketAddr::new(settings.address, settings.port);
     let mut listener = match TcpListener::bind(address).await {
         Ok(listener) => listener,
@@ -44,7 +48,7 @@ pub async fn serve(settings: &Settings, routes: impl FnOnce() -> Router) -> Exit
     };
     let routes = routes();
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS as usize));
-    let (stop, stopping) = watch::channel(());
+    let (stop, stopped) = watch::channel(());
     let mut stop_signal = pin!(stop_signal());
     loop {
         let accepted = async {
@@ -53,7 +57,7 @@ pub async fn serve(settings: &Settings, routes: impl FnOnce() -> Router) -> Exit
         };
         select! {
             (client, place) = accepted => {
-                let connection = connection(client, routes.clone(), stopping.clone());
+                let connection = connection(client, routes.clone(), stopped.clone());
                 tokio::spawn(async move {
                     connection.await;
                     drop(place);
@@ -65,6 +69,7 @@ pub async fn serve(settings: &Settings, routes: impl FnOnce() -> Router) -> Exit
             },
         }
     }
+    stopping();
     drop((listener, stop));
     let grace = 2 * settings.database_timeout + Duration::from_secs(1);
     // All places are free when all clients have been served. Those that are not by then are never going to be.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::{Connection, PgConnection};
 
 use crate::{
-    api_key::ApiKey,
+    caller::{Allowed, Write},
     database::Database,
     error::Error,
     extract::{Id, JsonObject},
@@ -15,7 +15,7 @@ use crate::{
 
 /// `POST /records/{id}/visit`: the record, visited now, and the same when it was so already.
 pub async fn visit(
-    _key: ApiKey,
+    _caller: Allowed<Write>,
     Id(id): Id,
     State(database): State<Database>,
 ) -> Result<Json<Record>, Error> {
@@ -53,7 +53,7 @@ pub struct Visited {
 /// `POST /visits`: marks the records with these ids, and answers how many they are. Nothing is
 /// changed when one of them does not exist (404) or the body cannot be used (400, 413, 415, 422).
 pub async fn visit_all(
-    _key: ApiKey,
+    _caller: Allowed<Write>,
     State(database): State<Database>,
     JsonObject(Visits { mut ids }): JsonObject<Visits>,
 ) -> Result<Json<Visited>, Error> {

@@ -17,18 +17,15 @@ const val KEY_IN_QUERY = "key in the query"
 
 private const val HEADER = "X-API-Key"
 
-fun AuthenticationConfig.apiKeys(accepted: List<String>) {
+fun AuthenticationConfig.apiKeys(
+    accepted: List<String>,
+    ifMissing: () -> ProblemException = ::noKey,
+) {
     val keys = ApiKeys(accepted)
     apiKey(KEY_IN_HEADER) {
         headerName = HEADER
         validate { key -> keys.clientWith(key)?.also { isKnown() } }
-        challenge {
-            throw ProblemException(
-                HttpStatusCode.Unauthorized,
-                "a valid API key is required, in the header X-API-Key or the query parameter api_key",
-                HttpHeaders.WWWAuthenticate to "ApiKey",
-            )
-        }
+        challenge { throw ifMissing() }
     }
     // Ktor's own provider knows one place, a header.
     provider(KEY_IN_QUERY) {
@@ -44,6 +41,13 @@ fun AuthenticationConfig.apiKeys(accepted: List<String>) {
         }
     }
 }
+
+fun noKey() =
+    ProblemException(
+        HttpStatusCode.Unauthorized,
+        "a valid API key is required, in the header X-API-Key or the query parameter api_key",
+        HttpHeaders.WWWAuthenticate to "ApiKey",
+    )
 
 /** Whoever has a valid key. The service makes no difference between them. */
 object Client

@@ -15,6 +15,7 @@ import io.ktor.server.plugins.statuspages.StatusPages
 import io.ktor.server.routing.routing
 import io.ktor.server.websocket.WebSockets
 import kotlinx.serialization.json.Json
+import workshop.service.NoObserver
 import workshop.service.RequestLog
 import workshop.service.Schema
 import workshop.service.drainOnStop
@@ -48,20 +49,39 @@ fun serve(qrCodes: QrCodes) {
             reads = listOf("SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0"),
         )
     schema.migrate(settings.database)
-    val database = PostgresDatabase(settings.database)
+    val telemetry = if (settings.isObserved) Telemetry() else null
+    val database = PostgresDatabase(settings.database, telemetry?.databaseSpans ?: NoObserver)
     val records =
         when (settings.repository) {
             Repository.EXPOSED -> ExposedRecordRepository(database, settings.outbox)
             Repository.JDBC -> JdbcRecordRepository(database, settings.outbox)
         }
-    listen(settings.address, settings.port, stopped = database::close) { connections ->
+    val stopped = {
+        database.close()
+        // The last spans are those of the last requests.
+        telemetry?.close()
+        Unit
+    }
+    listen(settings.address, settings.port, stopped = stopped) { connections ->
         // A request may wait that long for a connection, and as long again for its query; one with a price until its deadline.
         val longestRequest = maxOf(settings.database.timeout * 2, settings.prices?.deadline ?: Duration.ZERO)
         val room = Room(settings.peers)
+        val tokens = settings.tokens?.let { tokens(it) }
         monitor.subscribe(ApplicationStopPreparing) { room.close() }
         drainOnStop(connections, atMost = longestRequest + 1.seconds)
-        val prices = settings.prices?.let { Prices(upstream(it), it) }
-        service(records, schema::isUpToDate, settings.exportLimits, settings.apiKeys, qrCodes, prices, room, settings.outbox)
+        val prices = settings.prices?.let { Prices(telemetry?.upstream(it) ?: upstream(it), it) }
+        service(
+            records,
+            schema::isUpToDate,
+            settings.exportLimits,
+            settings.apiKeys,
+            qrCodes,
+            prices,
+            room,
+            settings.outbox,
+            tokens,
+            telemetry,
+        )
     }
 }
 
@@ -81,8 +101,11 @@ fun Application.service(
     prices: Prices? = null,
     room: Room = Room(PeerSettings(queue = 256, pingPeriod = 20.seconds)),
     outbox: Outbox = Outbox.OFF,
+    tokens: Tokens? = null,
+    telemetry: Telemetry? = null,
 ) {
     // ANCHOR: routes
+    telemetry?.let { traceRequests(it.openTelemetry) }
     install(CallId) { requestIds() }
     install(RequestLog)
     install(StatusPages) { problems(ApplicationCall::problemOf) }
@@ -90,20 +113,25 @@ fun Application.service(
     install(ContentNegotiation) { json(Json) }
     install(AutoHeadResponse)
     install(WebSockets) { limits() }
-    install(Authentication) { apiKeys(apiKeys) }
+    install(Authentication) { credentials(apiKeys, tokens) }
     routing {
+        telemetry?.let { metrics(it.metrics) }
         health()
         ready(records, schemaIsUpToDate)
         qrCode(qrCodes)
-        authenticate(KEY_IN_HEADER, KEY_IN_QUERY) {
-            read(records)
-            records(records)
-            export(records, exportLimits)
-            visit(records)
-            visits(records)
-            if (outbox == Outbox.ON) takeBack(records)
-            prices?.let { price(records, it) }
-            peers(room)
+        authenticate(*placesFor(tokens)) {
+            allowed(READ, tokens) {
+                read(records)
+                records(records)
+                export(records, exportLimits)
+                prices?.let { price(records, it) }
+                peers(room)
+            }
+            allowed(WRITE, tokens) {
+                visit(records)
+                visits(records)
+                if (outbox == Outbox.ON) takeBack(records)
+            }
         }
     }
     // ANCHOR_END: routes

@@ -13,8 +13,12 @@ import org.jetbrains.exposed.v1.jdbc.JdbcTransaction
 import org.jetbrains.exposed.v1.jdbc.transactions.suspendTransaction
 import org.jetbrains.exposed.v1.jdbc.transactions.transaction
 import workshop.service.ConnectionPool
+import workshop.service.DatabaseObserver
 import workshop.service.DatabaseSettings
+import workshop.service.NoObserver
 import workshop.service.againWithNewPlan
+import workshop.service.around
+import workshop.service.asking
 import workshop.service.orUnavailable
 import java.sql.Connection
 import java.sql.SQLException
@@ -22,8 +26,9 @@ import java.sql.SQLException
 // ANCHOR: database
 class PostgresDatabase(
     settings: DatabaseSettings,
+    private val observer: DatabaseObserver = NoObserver,
 ) : AutoCloseable {
-    private val pool = ConnectionPool(settings)
+    private val pool = ConnectionPool(settings, observer)
 
     private val exposed =
         Database.connect(
@@ -40,39 +45,60 @@ class PostgresDatabase(
     // ANCHOR: transact
     /**
      * Runs [statement] in a transaction: two round trips for one query, since pgjdbc sends BEGIN along with the query,
-     * and then COMMIT.
+     * and then COMMIT. The [summary] says what it does, for those who watch.
      */
-    suspend fun <T> transact(statement: JdbcTransaction.() -> T): T =
+    suspend fun <T> transact(
+        summary: String,
+        statement: JdbcTransaction.() -> T,
+    ): T =
         pool.withinLimits { connected ->
             transaction(exposed) {
                 // Exposed takes one from the pool when it is first asked for.
                 connection
                 connected()
-                statement()
+                observer.asking(summary) { statement() }
             }
         }
     // ANCHOR_END: transact
 
     /** Like [transact], for a [query] that only reads: it survives a change of the schema. A transaction that writes fails once. */
-    suspend fun <T> read(query: JdbcTransaction.() -> T): T = transact { againWithNewPlan(::rollback) { query() } }
+    suspend fun <T> read(
+        summary: String,
+        query: JdbcTransaction.() -> T,
+    ): T = transact(summary) { againWithNewPlan(::rollback) { query() } }
 
     /** Runs [statement] on a connection. Each query in it is a transaction of its own, unless it turns `autoCommit` off. */
-    suspend fun <T> withConnection(statement: Connection.() -> T): T = pool.withConnection(statement)
+    suspend fun <T> withConnection(
+        summary: String,
+        statement: Connection.() -> T,
+    ): T = pool.withConnection { observer.asking(summary) { statement() } }
 
     /**
      * Runs [query] in a transaction, as a flow of what it sends. It is at most one element ahead of the collector, and
      * holds no thread while it waits.
      */
-    fun <T> stream(query: suspend ProducerScope<T>.() -> Unit): Flow<T> =
-        flowFromThread { suspendTransaction(exposed) { againWithNewPlan(::rollback) { this@flowFromThread.query() } } }
+    fun <T> stream(
+        summary: String,
+        query: suspend ProducerScope<T>.() -> Unit,
+    ): Flow<T> =
+        flowFromThread {
+            val wait = observer.waits()
+            suspendTransaction(exposed) {
+                wait.around { connection }
+                observer.asking(summary) { againWithNewPlan(::rollback) { this@flowFromThread.query() } }
+            }
+        }
 
     /** Like [stream], with nothing around the connection. */
-    fun <T> streamFromConnection(query: suspend ProducerScope<T>.(Connection) -> Unit): Flow<T> =
+    fun <T> streamFromConnection(
+        summary: String,
+        query: suspend ProducerScope<T>.(Connection) -> Unit,
+    ): Flow<T> =
         flowFromThread {
-            pool.connections.connection.use {
+            observer.waits().around { pool.connections.connection }.use {
                 // Without a transaction pgjdbc would fetch all rows at once.
                 it.autoCommit = false
-                againWithNewPlan(it::rollback) { query(it) }
+                observer.asking(summary) { againWithNewPlan(it::rollback) { query(it) } }
             }
         }
 

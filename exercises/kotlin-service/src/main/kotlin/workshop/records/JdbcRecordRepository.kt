@@ -17,11 +17,11 @@ class JdbcRecordRepository(
     private val outbox: Outbox = Outbox.OFF,
 ) : RecordRepository {
     override suspend fun ping() {
-        database.withConnection { query("SELECT 1") {} }
+        database.withConnection("SELECT") { query("SELECT 1") {} }
     }
 
     override suspend fun find(id: Int): Record? =
-        database.withConnection {
+        database.withConnection(READS) {
             query("SELECT $COLUMNS FROM records WHERE id = ?", id) { it.records().singleOrNull() }
         }
     // ANCHOR_END: jdbc
@@ -30,12 +30,12 @@ class JdbcRecordRepository(
         after: Int,
         limit: Int,
     ): List<Record> =
-        database.withConnection {
+        database.withConnection(READS) {
             query("SELECT $COLUMNS FROM records WHERE id > ? ORDER BY id LIMIT ?", after, limit) { it.records().toList() }
         }
 
     override fun all(after: Int?): Flow<List<Record>> =
-        database.streamFromConnection { connection ->
+        database.streamFromConnection(READS) { connection ->
             connection.prepareStatement("SELECT $COLUMNS FROM records WHERE id > ? ORDER BY id").use { statement ->
                 // Even the smallest id comes after this one.
                 statement.setLong(1, after?.toLong() ?: Long.MIN_VALUE)
@@ -52,14 +52,14 @@ class JdbcRecordRepository(
         id: Int,
         update: String,
     ): Record? =
-        database.withConnection {
+        database.withConnection(WRITES) {
             // One statement is one transaction, and it notes a row that the update has locked.
             val statement = if (outbox == Outbox.ON) "WITH marked AS ($update), $NOTED SELECT $COLUMNS FROM marked" else update
             query(statement, id) { it.records().singleOrNull() }
         }
 
     override suspend fun visitAll(ids: Set<Int>): List<Int> =
-        database.withConnection {
+        database.withConnection(WRITES) {
             autoCommit = false
             val named = createArrayOf("int4", ids.toTypedArray())
             val found =

@@ -17,6 +17,10 @@ internal fun ApplicationCall.problemOf(failure: Throwable): Problem =
             problem(failure.status, failure.detail).also { logOutage(failure, it) }
         }
 
+        is KeysUnavailable -> {
+            problem(HttpStatusCode.ServiceUnavailable, "the keys of the issuer are not available").also { logOutage(failure, it) }
+        }
+
         is QrCodesUnavailable -> {
             problem(HttpStatusCode.ServiceUnavailable, "QR codes cannot be made now").also { logOutage(failure, it) }
         }

@@ -49,17 +49,21 @@ interface RecordRepository {
 /** Rows of an export that are fetched together. */
 internal const val EXPORT_BATCH = 1_000
 
+/** What a statement does, for a trace. */
+internal const val READS = "SELECT records"
+internal const val WRITES = "UPDATE records"
+
 // ANCHOR: repository
 class ExposedRecordRepository(
     private val database: PostgresDatabase,
     private val outbox: Outbox = Outbox.OFF,
 ) : RecordRepository {
     override suspend fun ping() {
-        database.transact { exec("SELECT 1") }
+        database.transact("SELECT") { exec("SELECT 1") }
     }
 
     override suspend fun find(id: Int): Record? =
-        database.read {
+        database.read(READS) {
             Records
                 .selectAll()
                 .where { Records.id eq id }
@@ -73,7 +77,7 @@ class ExposedRecordRepository(
         after: Int,
         limit: Int,
     ): List<Record> =
-        database.read {
+        database.read(READS) {
             Records
                 .selectAll()
                 .where { Records.id greater after }
@@ -85,7 +89,7 @@ class ExposedRecordRepository(
 
     // ANCHOR: export-query
     override fun all(after: Int?): Flow<List<Record>> =
-        database.stream {
+        database.stream(READS) {
             Records
                 .selectAll()
                 .apply { if (after != null) where { Records.id greater after } }
@@ -100,7 +104,7 @@ class ExposedRecordRepository(
 
     // ANCHOR: visit-query
     override suspend fun visit(id: Int): Record? =
-        database.transact {
+        database.transact(WRITES) {
             Records
                 .updateReturning(where = { Records.id eq id }) { it[visited] = true }
                 .singleOrNull()
@@ -110,7 +114,7 @@ class ExposedRecordRepository(
     // ANCHOR_END: visit-query
 
     override suspend fun takeBack(id: Int): Record? =
-        database.transact {
+        database.transact(WRITES) {
             Records
                 .updateReturning(where = { Records.id eq id }) { it[visited] = false }
                 .singleOrNull()
@@ -120,7 +124,7 @@ class ExposedRecordRepository(
 
     // ANCHOR: visits-query
     override suspend fun visitAll(ids: Set<Int>): List<Int> =
-        database.transact {
+        database.transact(WRITES) {
             val named = Records.id eq anyFrom(ids.toList())
             // Locking in id order cannot deadlock.
             val found =

@@ -22,7 +22,11 @@ class Settings(
     val exportLimits: ExportLimits,
     /** Null when there is no service to ask for prices. */
     val prices: PriceSettings?,
+    /** Null when only keys are accepted. */
+    val tokens: TokenSettings?,
     val peers: PeerSettings,
+    /** Traces and metrics are wanted. What else there is to say about them, OpenTelemetry's SDK reads itself. */
+    val isObserved: Boolean,
     val logLevel: Level,
 ) {
     companion object {
@@ -38,13 +42,28 @@ class Settings(
             val exportTimeout = read.number("EXPORT_TIMEOUT_MS", default = 10_000, range = 250..600_000)
             val exportDeadline = read.number("EXPORT_DEADLINE_MS", default = 600_000, range = 250..86_400_000)
             val prices = read.prices()
+            val tokens = read.tokens()
             val peers = read.peers()
+            val collector = read.httpUrl("OTEL_EXPORTER_OTLP_ENDPOINT")
             val logLevel = read.choice("LOG_LEVEL", default = Level.WARN)
             if (database == null || read.complaints.isNotEmpty()) throw InvalidSettings(read.complaints)
             // Exports leave half of the pool to everybody else.
             val concurrent = max(1, database.poolSize / 2)
             val exports = ExportLimits(concurrent, database.timeout, exportTimeout.milliseconds, exportDeadline.milliseconds)
-            return Settings(address, port, apiKeys, database, repository, outbox, exports, prices, peers, logLevel)
+            return Settings(
+                address,
+                port,
+                apiKeys,
+                database,
+                repository,
+                outbox,
+                exports,
+                prices,
+                tokens,
+                peers,
+                collector != null,
+                logLevel,
+            )
         }
     }
 }
@@ -66,6 +85,26 @@ class PriceSettings(
     val waiting: Waiting,
 )
 
+/** A token has to be of this [issuer], and for this [audience]. Its times are taken with [leewaySeconds]: clocks differ. */
+class TokenSettings(
+    val issuer: String,
+    val audience: String,
+    val leewaySeconds: Int,
+    val keys: KeySettings,
+)
+
+/**
+ * The issuer's keys are at [url]. They are fetched again after each [renewal], count for [maxAge] after the last fetch that
+ * succeeded, and unknown ids cause a fetch at most once per [cooldown]. No fetch takes longer than [timeout].
+ */
+class KeySettings(
+    val url: String,
+    val renewal: Duration,
+    val cooldown: Duration,
+    val maxAge: Duration,
+    val timeout: Duration,
+)
+
 /** At most [queue] messages wait for a peer, and each is asked every [pingPeriod] whether it is still there. */
 class PeerSettings(
     val queue: Int,
@@ -77,6 +116,9 @@ enum class Waiting { COROUTINES, THREADS, VIRTUAL }
 
 /** A host, perhaps with a port, and perhaps a path below which everything is. */
 private val PLAIN_URL = Regex("http://[^/?#\\s]+(/[^?#\\s]*)?")
+
+/** Keys come from other companies' issuers as well, and those are asked by TLS. */
+private val KEY_SET_URL = Regex("https?://[^/?#\\s@]+(/[^#\\s]*)?")
 
 /** The JDK from which on there are virtual threads. */
 private const val FIRST_WITH_VIRTUAL_THREADS = 21
@@ -104,6 +146,31 @@ private fun EnvironmentReader.prices(): PriceSettings? {
     }
     if (url == null) return null
     return PriceSettings(url, limit, wait.milliseconds, timeout.milliseconds, deadline.milliseconds, waiting)
+}
+
+private fun EnvironmentReader.tokens(): TokenSettings? {
+    val url = this["JWKS_URL"]
+    if (url != null && !KEY_SET_URL.matches(url)) complaints += "JWKS_URL must be of the shape http://host:port/path."
+    val issuer = required("TOKEN_ISSUER", isRequired = url != null, "the issuer of the tokens, as their iss has it")
+    val audience = required("TOKEN_AUDIENCE", isRequired = url != null, "this service's name, as the aud of a token has it")
+    val leeway = number("TOKEN_LEEWAY_S", default = 5, range = 0..300)
+    val renewal = number("JWKS_RENEWAL_MS", default = 300_000, range = 100..86_400_000)
+    val cooldown = number("JWKS_COOLDOWN_MS", default = 10_000, range = 100..3_600_000)
+    val maxAge = number("JWKS_MAX_AGE_MS", default = 86_400_000, range = 1_000..604_800_000)
+    val timeout = number("JWKS_TIMEOUT_MS", default = 2_000, range = 100..60_000)
+    if (url == null) return null
+    val keys = KeySettings(url, renewal.milliseconds, cooldown.milliseconds, maxAge.milliseconds, timeout.milliseconds)
+    return TokenSettings(issuer, audience, leeway, keys)
+}
+
+private fun EnvironmentReader.required(
+    name: String,
+    isRequired: Boolean,
+    what: String,
+): String {
+    val text = this[name].orEmpty()
+    if (isRequired && text.isBlank()) complaints += "$name is not set: with JWKS_URL it must be $what."
+    return text
 }
 
 private fun EnvironmentReader.peers(): PeerSettings {

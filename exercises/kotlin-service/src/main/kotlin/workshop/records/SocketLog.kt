@@ -4,8 +4,8 @@ package workshop.records
 import io.ktor.server.application.ApplicationCall
 import io.ktor.websocket.CloseReason
 import org.slf4j.LoggerFactory
+import workshop.service.about
 import workshop.service.logAnswer
-import workshop.service.requestId
 import kotlin.time.DurationUnit
 import kotlin.time.TimeSource.Monotonic.markNow
 
@@ -19,7 +19,7 @@ suspend fun ApplicationCall.logged(conversation: suspend () -> CloseReason?) {
     } finally {
         log
             .atInfo()
-            .addKeyValue("request_id", requestId)
+            .about(this)
             .addKeyValue("milliseconds", openedAt.elapsedNow().toDouble(DurationUnit.MILLISECONDS))
             .addKeyValue("reason", why(reason))
             .log("the socket has ended")

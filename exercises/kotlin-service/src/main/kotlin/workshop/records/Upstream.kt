@@ -8,10 +8,12 @@ import kotlinx.coroutines.runInterruptible
 import org.eclipse.jetty.client.CompletableResponseListener
 import org.eclipse.jetty.client.ContentResponse
 import org.eclipse.jetty.client.HttpClient
+import org.eclipse.jetty.client.Request
 import org.eclipse.jetty.http.HttpCookieStore
 import java.util.concurrent.CompletableFuture
 import java.util.concurrent.ExecutorService
 import java.util.concurrent.Executors
+import kotlin.time.Duration
 
 /** The longest answer that is read. One with a price has some 30 bytes. */
 const val MAX_PRICE_BYTES = 4_096
@@ -28,12 +30,18 @@ fun interface Upstream {
 }
 
 /** As the settings want it. */
-fun upstream(settings: PriceSettings): Upstream =
+fun upstream(
+    settings: PriceSettings,
+    prepare: Prepare = {},
+): Upstream =
     when (settings.waiting) {
-        Waiting.COROUTINES -> SuspendingUpstream(settings)
-        Waiting.THREADS -> BlockingUpstream(settings, fixedThreads().asCoroutineDispatcher())
-        Waiting.VIRTUAL -> BlockingUpstream(settings, virtualThreads().asCoroutineDispatcher())
+        Waiting.COROUTINES -> SuspendingUpstream(settings, prepare)
+        Waiting.THREADS -> BlockingUpstream(settings, prepare, fixedThreads().asCoroutineDispatcher())
+        Waiting.VIRTUAL -> BlockingUpstream(settings, prepare, virtualThreads().asCoroutineDispatcher())
     }
+
+/** What is done to each request before it is sent. */
+typealias Prepare = (Request) -> Unit
 
 // ANCHOR: suspending
 
@@ -45,11 +53,12 @@ fun upstream(settings: PriceSettings): Upstream =
  */
 class SuspendingUpstream(
     private val settings: PriceSettings,
+    private val prepare: Prepare = {},
 ) : Upstream {
     // One client for all requests: it keeps the connections.
     private val client = settings.client()
 
-    override suspend fun get(path: String): UpstreamAnswer = client.call(settings.url + path).await().toAnswer()
+    override suspend fun get(path: String): UpstreamAnswer = client.call(settings.url + path, MAX_PRICE_BYTES, prepare).await().toAnswer()
 }
 // ANCHOR_END: suspending
 
@@ -58,13 +67,14 @@ class SuspendingUpstream(
 /** A waiting call holds one of the [threads]. It is there to measure the other one against. */
 class BlockingUpstream(
     private val settings: PriceSettings,
+    private val prepare: Prepare,
     private val threads: CoroutineDispatcher,
 ) : Upstream {
     private val client = settings.client()
 
     override suspend fun get(path: String): UpstreamAnswer =
         runInterruptible(threads) {
-            val call = client.call(settings.url + path)
+            val call = client.call(settings.url + path, MAX_PRICE_BYTES, prepare)
             try {
                 call.get().toAnswer()
             } finally {
@@ -75,20 +85,29 @@ class BlockingUpstream(
 }
 // ANCHOR_END: blocking
 
-private fun PriceSettings.client(): HttpClient =
+private fun PriceSettings.client(): HttpClient = plainClient(timeout, connections = limit)
+
+/** Follows no redirect, keeps no cookie, and opens so many [connections] at most. */
+internal fun plainClient(
+    timeout: Duration,
+    connections: Int,
+): HttpClient =
     HttpClient().apply {
         connectTimeout = timeout.inWholeMilliseconds
-        maxConnectionsPerDestination = limit
+        maxConnectionsPerDestination = connections
         isFollowRedirects = false
         httpCookieStore = HttpCookieStore.Empty()
         start()
     }
 
-/** Reads no more than is wanted: of a longer answer, it closes the connection. Cancelled, it does the same. */
-private fun HttpClient.call(url: String): CompletableFuture<ContentResponse> =
-    CompletableResponseListener(newRequest(url), MAX_PRICE_BYTES).send()
+/** Reads no more than [maxBytes]: of a longer answer, it closes the connection. Cancelled, it does the same. */
+internal fun HttpClient.call(
+    url: String,
+    maxBytes: Int,
+    prepare: Prepare = {},
+): CompletableFuture<ContentResponse> = CompletableResponseListener(newRequest(url).also(prepare), maxBytes).send()
 
-private fun ContentResponse.toAnswer() = UpstreamAnswer(status, content)
+internal fun ContentResponse.toAnswer() = UpstreamAnswer(status, content)
 
 /** As many as servlet containers come with. */
 private const val WAITING_THREADS = 200

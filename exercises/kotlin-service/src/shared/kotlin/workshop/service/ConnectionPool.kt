@@ -2,6 +2,7 @@
 package workshop.service
 
 import com.zaxxer.hikari.HikariDataSource
+import com.zaxxer.hikari.HikariPoolMXBean
 import com.zaxxer.hikari.SQLExceptionOverride
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineDispatcher
@@ -14,7 +15,9 @@ import org.slf4j.LoggerFactory
 import java.sql.Connection
 import java.sql.SQLException
 import java.sql.SQLTransientConnectionException
-import java.util.concurrent.Executors
+import java.util.concurrent.LinkedBlockingQueue
+import java.util.concurrent.ThreadPoolExecutor
+import java.util.concurrent.TimeUnit
 import java.util.concurrent.atomic.AtomicReference
 import javax.sql.DataSource
 import kotlin.math.ceil
@@ -33,6 +36,7 @@ class DatabaseUnavailable(
 /** Connections to PostgreSQL, and as many threads to use them on: JDBC blocks the thread that calls it. */
 class ConnectionPool(
     private val settings: DatabaseSettings,
+    private val observer: DatabaseObserver = NoObserver,
 ) : AutoCloseable {
     // ANCHOR: pool
     private val source = RetryingDataSource(postgresDataSource(settings))
@@ -56,8 +60,11 @@ class ConnectionPool(
     // JDBC blocks its thread, and more threads than connections would only wait for one another. Measured under load,
     // this was about a third faster than Dispatchers.IO, with and without limitedParallelism, and than suspendTransaction.
     // A virtual thread for each query takes a seventh more CPU time, also with runInterruptible.
+    private val tasks = LinkedBlockingQueue<Runnable>()
     private val threads =
-        Executors.newFixedThreadPool(settings.poolSize) { task -> Thread(task, "jdbc").apply { isDaemon = true } }
+        ThreadPoolExecutor(settings.poolSize, settings.poolSize, 0, TimeUnit.SECONDS, tasks) { task ->
+            Thread(task, "jdbc").apply { isDaemon = true }
+        }
 
     /** For what uses a connection longer than [withinLimits] allows. */
     val dispatcher: CoroutineDispatcher = threads.asCoroutineDispatcher()
@@ -65,6 +72,10 @@ class ConnectionPool(
 
     /** Each connection that is taken from it has to be closed: that gives it back. */
     val connections: DataSource get() = pool
+
+    init {
+        observer.watches(Figures())
+    }
 
     // ANCHOR: limits
     /** Runs [statement] on a connection. Each query in it is a transaction of its own, unless it turns `autoCommit` off. */
@@ -86,18 +97,25 @@ class ConnectionPool(
     suspend fun <T> withinLimits(work: (connected: () -> Unit) -> T): T {
         val answer = CompletableDeferred<T>()
         val connected = AtomicReference<TimeMark>()
+        val wait = observer.waits()
+        val isConnected = {
+            connected.set(markNow())
+            wait.end(null)
+        }
         val task =
-            threads.submit {
-                try {
-                    answer.complete(work { connected.set(markNow()) })
-                } catch (failure: Exception) {
-                    answer.completeExceptionally(failure)
-                } catch (error: Error) {
-                    // The request must not wait for its answer. Whether the program goes on is for the JVM to say.
-                    answer.completeExceptionally(error)
-                    throw error
-                }
-            }
+            threads.submit(
+                observer.carried {
+                    try {
+                        answer.complete(work(isConnected))
+                    } catch (failure: Exception) {
+                        answer.completeExceptionally(failure)
+                    } catch (error: Error) {
+                        // The request must not wait for its answer. Whether the program goes on is for the JVM to say.
+                        answer.completeExceptionally(error)
+                        throw error
+                    }
+                },
+            )
         try {
             withTimeoutOrNull(settings.timeout) { answer.join() }
             if (!answer.isCompleted) {
@@ -107,6 +125,8 @@ class ConnectionPool(
         } catch (cause: SQLException) {
             throw cause.orUnavailable()
         } finally {
+            // Of a request that has got one, this has ended.
+            wait.end(NO_CONNECTION)
             // Given up, it leaves the queue, or stops waiting for a connection.
             if (!answer.isCompleted) task.cancel(true)
         }
@@ -117,6 +137,22 @@ class ConnectionPool(
         source.giveUp()
         pool.close()
         threads.shutdown()
+    }
+
+    /** HikariCP has none until a connection is asked for. */
+    private inner class Figures : PoolFigures {
+        private val hikari: HikariPoolMXBean? get() = pool.hikariPoolMXBean
+
+        override val max get() = settings.poolSize
+        override val used get() = hikari?.activeConnections ?: 0
+        override val idle get() = hikari?.idleConnections ?: 0
+
+        /** Those who wait for a thread wait for its connection. */
+        override val pending get() = tasks.size + (hikari?.threadsAwaitingConnection ?: 0)
+    }
+
+    private companion object {
+        val NO_CONNECTION = DatabaseUnavailable()
     }
 }
 // ANCHOR_END: connection-pool

@@ -95,7 +95,7 @@ fun ApplicationCall.usualProblemOf(failure: Throwable): Problem =
         else -> {
             log
                 .atError()
-                .addKeyValue("request_id", requestId)
+                .about(this)
                 .setCause(failure)
                 .log("unexpected error: {}", failure.message)
             problem(HttpStatusCode.InternalServerError, "an unexpected error occurred")
@@ -111,7 +111,7 @@ fun ApplicationCall.logOutage(
     val suppressed = outages.admit(cause = told.detail) ?: return
     log
         .atWarn()
-        .addKeyValue("request_id", requestId)
+        .about(this)
         .addKeyValue("suppressed", suppressed)
         .log(generateSequence(failure) { it.cause }.mapNotNull { it.message }.joinToString(": "))
 }

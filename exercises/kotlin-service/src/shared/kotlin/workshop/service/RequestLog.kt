@@ -9,6 +9,7 @@ import io.ktor.server.application.hooks.ResponseSent
 import io.ktor.server.request.path
 import io.ktor.util.AttributeKey
 import org.slf4j.LoggerFactory
+import org.slf4j.spi.LoggingEventBuilder
 import kotlin.time.DurationUnit
 import kotlin.time.TimeMark
 import kotlin.time.TimeSource.Monotonic.markNow
@@ -21,6 +22,20 @@ const val REQUEST_ID_HEADER = "X-Request-Id"
  * changes its thread, also for the requests that are not logged.
  */
 val ApplicationCall.requestId: String? get() = response.headers[REQUEST_ID_HEADER]
+
+/** Who asks, once that is known, by a name that is no secret. */
+val SUBJECT = AttributeKey<String>("subject")
+
+/** The trace that a request belongs to, where there are traces. */
+val TRACE_ID = AttributeKey<String>("trace id")
+
+/** What each line about a request has, so that a user's report leads to it. */
+fun LoggingEventBuilder.about(call: ApplicationCall): LoggingEventBuilder {
+    addKeyValue("request_id", call.requestId)
+    call.attributes.getOrNull(TRACE_ID)?.let { addKeyValue("trace_id", it) }
+    call.attributes.getOrNull(SUBJECT)?.let { addKeyValue("subject", it) }
+    return this
+}
 
 // ANCHOR: request-log
 
@@ -43,7 +58,7 @@ val RequestLog =
 fun ApplicationCall.logAnswer() =
     log
         .atInfo()
-        .addKeyValue("request_id", requestId)
+        .about(this)
         .addKeyValue("method", request.local.method.value)
         .addKeyValue("path", request.path())
         .addKeyValue("status", response.status()?.value)

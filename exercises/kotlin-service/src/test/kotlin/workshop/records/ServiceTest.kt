@@ -94,9 +94,10 @@ fun serviceTest(
     qrCodes: QrCodes = ZxingQrCodes(),
     prices: Prices? = null,
     outbox: Outbox = Outbox.OFF,
+    tokens: Tokens? = null,
     test: suspend (HttpClient) -> Unit,
 ) = testApplication {
-    application { service(records, { schemaIsUpToDate }, exportLimits, apiKeys, qrCodes, prices, outbox = outbox) }
+    application { service(records, { schemaIsUpToDate }, exportLimits, apiKeys, qrCodes, prices, outbox = outbox, tokens = tokens) }
     test(client)
 }
 

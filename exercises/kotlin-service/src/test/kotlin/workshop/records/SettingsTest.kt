@@ -6,6 +6,7 @@ import org.junit.jupiter.api.Assertions.assertFalse
 import org.junit.jupiter.api.Assertions.assertNotNull
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertThrows
+import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.params.ParameterizedTest
 import org.junit.jupiter.params.provider.CsvSource
@@ -84,6 +85,42 @@ class SettingsTest {
     fun `a service of prices needs a plain HTTP URL`(url: String) {
         val invalid = assertThrows(InvalidSettings::class.java) { Settings.from(required + ("UPSTREAM_URL" to url)) }
         assertEquals(listOf("UPSTREAM_URL must be of the shape http://host:port."), invalid.complaints)
+    }
+
+    @Test
+    fun `tokens have settings where an issuer is named`() {
+        val issuer = mapOf("JWKS_URL" to "https://issuer/keys", "TOKEN_ISSUER" to "https://issuer", "TOKEN_AUDIENCE" to "records")
+        val tokens = Settings.from(required + issuer).tokens
+        assertEquals("https://issuer", tokens?.issuer)
+        assertEquals("records", tokens?.audience)
+        assertEquals(5, tokens?.leewaySeconds)
+        assertEquals("https://issuer/keys", tokens?.keys?.url)
+        assertEquals(300_000.milliseconds, tokens?.keys?.renewal)
+        assertEquals(10_000.milliseconds, tokens?.keys?.cooldown)
+        assertEquals(86_400_000.milliseconds, tokens?.keys?.maxAge)
+        assertEquals(2_000.milliseconds, tokens?.keys?.timeout)
+        assertNull(Settings.from(required).tokens)
+    }
+
+    @Test
+    fun `an issuer without a name and an audience is refused`() {
+        assertEquals(
+            listOf(
+                "TOKEN_ISSUER is not set: with JWKS_URL it must be the issuer of the tokens, as their iss has it.",
+                "TOKEN_AUDIENCE is not set: with JWKS_URL it must be this service's name, as the aud of a token has it.",
+            ),
+            complaintsAbout("JWKS_URL" to "http://issuer/keys"),
+        )
+    }
+
+    @Test
+    fun `the service is observed where a collector is named`() {
+        assertFalse(Settings.from(required).isObserved)
+        assertTrue(Settings.from(required + ("OTEL_EXPORTER_OTLP_ENDPOINT" to "http://collector:4318")).isObserved)
+        assertEquals(
+            listOf("OTEL_EXPORTER_OTLP_ENDPOINT must be of the shape http://host:port."),
+            complaintsAbout("OTEL_EXPORTER_OTLP_ENDPOINT" to "collector:4318"),
+        )
     }
 
     @ParameterizedTest

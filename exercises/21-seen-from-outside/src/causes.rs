@@ -1,0 +1,18 @@
+//! Errors in words, for the log.
+
+use std::{error::Error, iter};
+
+// ANCHOR: with-causes
+/// The error and what has caused it, in one line.
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut line = error.to_string();
+    for cause in iter::successors(error.source(), |&cause| cause.source()) {
+        let cause = cause.to_string();
+        // Many errors of sqlx end with the text of their cause already.
+        if !line.ends_with(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line
+}
+// ANCHOR_END: with-causes

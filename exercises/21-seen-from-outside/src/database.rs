@@ -1,0 +1,148 @@
+//! The database: the connections that all requests share, and how long a request may wait for them.
+
+use std::time::Duration;
+
+use opentelemetry::global;
+use rocket::tokio::time::timeout;
+use sqlx::{ConnectOptions, Connection, PgConnection};
+use tracing::Span;
+
+use crate::{
+    error::{Error, is_stale_plan},
+    pool::{Lent, Pool},
+    settings::DatabaseSettings,
+};
+
+/// What the answer of a database that gives up has to come back.
+const ON_ITS_WAY: Duration = Duration::from_millis(50);
+
+// ANCHOR: database
+/// A pool of connections, and a time limit for what is done on each.
+pub struct Database {
+    pool: Pool,
+    limit: Duration,
+}
+
+impl Database {
+    /// Opens nothing yet: each connection is opened when a request first needs it, so the service
+    /// starts without a database.
+    pub fn new(settings: &DatabaseSettings) -> Database {
+        let limit = settings.timeout;
+        // The database gives up shortly before we do: a connection whose query has ended is still good.
+        // Otherwise it would go on with queries whose client has gone.
+        let statement_timeout = (limit - ON_ITS_WAY).as_millis();
+        let options = settings
+            .url
+            .clone()
+            .options([("statement_timeout", statement_timeout)])
+            // What is slow, the telemetry knows. And where sqlx asks whether anybody hears its lines, the next span
+            // gets lost (tracing #2519).
+            .disable_statement_logging();
+        let size = settings.pool_size.get().into();
+        let pool = Pool::new(options, size, limit);
+        pool.measure(&global::meter("records"));
+        Database { pool, limit }
+    }
+
+    /// Lends a connection to `work`, and takes it back when it is as good as before. Otherwise it is
+    /// closed. `summary` says in two or three words what the work is: all of it that others may see.
+    ///
+    /// # Errors
+    /// There is no connection within the time limit, `work` takes longer than the time limit, or
+    /// `work` fails.
+    pub async fn run<T>(
+        &self,
+        _summary: &'static str,
+        work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
+    ) -> Result<T, Error> {
+        let mut lent = self.lend().await?;
+        let work = async {
+            let result = work(&mut lent.connection).await;
+            let is_good = match &result {
+                Ok(_) => true,
+                Err(error) => is_good_after(error, &mut lent.connection).await,
+            };
+            (result, is_good)
+        };
+        let Ok((result, is_good)) = timeout(self.limit, work).await else {
+            return Err(self.no_answer());
+        };
+        if is_good {
+            lent.give_back();
+        }
+        Ok(result?)
+    }
+
+    // ANCHOR: read
+    /// The same for `work` that only reads, and may run twice: when the schema has changed since its
+    /// statement was prepared, the statement is prepared anew.
+    ///
+    /// # Errors
+    /// As for [`Database::run`].
+    pub async fn read<T>(
+        &self,
+        summary: &'static str,
+        work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T> + Copy,
+    ) -> Result<T, Error> {
+        self.run(summary, async |connection| match work(connection).await {
+            Err(error) if is_stale_plan(&error) => {
+                connection.clear_cached_statements().await?;
+                work(connection).await
+            }
+            result => result,
+        })
+        .await
+    }
+    // ANCHOR_END: read
+
+    /// Asks the database anything, to see whether it answers.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn ping(&self) -> Result<(), Error> {
+        self.read("SELECT", async |connection| {
+            sqlx::query("SELECT 1").execute(connection).await
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Lends a connection without a time limit, for a query with many rows. It is closed afterwards,
+    /// not used again: somebody would first have to read all rows that are left, and nobody wants
+    /// them.
+    ///
+    /// # Errors
+    /// There is no connection within the time limit, or the database does not answer.
+    pub async fn connection_for_many_rows(&self) -> Result<Lent, Error> {
+        let mut lent = self.lend().await?;
+        let no_limit = sqlx::query("SET statement_timeout = 0").execute(&mut lent.connection);
+        match timeout(self.limit, no_limit).await {
+            Ok(result) => result?,
+            Err(_elapsed) => return Err(self.no_answer()),
+        };
+        Ok(lent)
+    }
+
+    /// A connection of the pool. Your task: how long a request waits for it is a span of its own.
+    async fn lend(&self) -> Result<Lent, Error> {
+        self.pool.lend().await
+    }
+
+    fn no_answer(&self) -> Error {
+        let limit = self.limit.as_millis();
+        Error::Unavailable(format!("no answer within {limit} ms").into())
+    }
+}
+
+/// Your task: the span of what is asked of the database.
+pub fn query_span(_summary: &'static str) -> Span {
+    Span::none()
+}
+
+/// Whether the database has only said what is wrong. The ping ends a transaction that `work` has left
+/// open: sqlx sends the rollback with whatever comes next.
+async fn is_good_after(error: &sqlx::Error, connection: &mut PgConnection) -> bool {
+    let is_an_answer = matches!(error, sqlx::Error::Database(_)) && !is_stale_plan(error);
+    is_an_answer && connection.ping().await.is_ok()
+}
+// ANCHOR_END: database

@@ -1,0 +1,279 @@
+//! `GET /records/export`: all records, a line each, while the database still reads them.
+
+use std::{sync::Arc, time::Duration};
+
+use rocket::{
+    State,
+    form::{self, FromFormField, ValueField},
+    futures::{Stream, TryStreamExt},
+    get,
+    http::ContentType,
+    response::stream::ByteStream,
+    serde::json::serde_json,
+    tokio::{
+        spawn,
+        sync::{
+            OwnedSemaphorePermit, Semaphore,
+            mpsc::{self, Receiver, Sender, error::SendTimeoutError},
+        },
+        task::JoinHandle,
+        time::timeout,
+    },
+};
+use serde::Serialize;
+use tracing::{Instrument, Span, warn};
+
+use crate::{
+    api_key::ApiKey,
+    causes::with_causes,
+    database::{Database, query_span},
+    error::Error,
+    pool::Lent,
+    record::Record,
+    settings::Settings,
+};
+
+/// The bytes that are sent at once.
+const CHUNK: usize = 64 * 1024;
+
+// ANCHOR: exports
+/// How many exports may run, and how long: each keeps a connection until it ends.
+pub struct Exports {
+    permits: Arc<Semaphore>,
+    /// The longest wait for a permit, and for the next rows.
+    database_timeout: Duration,
+    /// The longest wait for the client to take some lines.
+    client_timeout: Duration,
+    /// The longest that an export may take as a whole.
+    deadline: Duration,
+}
+
+impl Exports {
+    /// Half of the connections, so that the other half goes on reading.
+    pub fn new(settings: &Settings) -> Exports {
+        let permits = (settings.database.pool_size.get() / 2).max(1);
+        Exports {
+            permits: Arc::new(Semaphore::new(permits.into())),
+            database_timeout: settings.database.timeout,
+            client_timeout: settings.export_timeout,
+            deadline: settings.export_deadline,
+        }
+    }
+
+    /// The permission to export, until it is dropped.
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, Error> {
+        let permit = Arc::clone(&self.permits).acquire_owned();
+        match timeout(self.database_timeout, permit).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => Err(Error::TooManyExports),
+        }
+    }
+
+    /// The client of one export, and what has been handed over to it and not yet sent.
+    fn client(&self) -> (Client, Receiver<Vec<u8>>) {
+        let (chunks, handed_over) = mpsc::channel(1);
+        let timeout = self.client_timeout;
+        (Client { chunks, timeout }, handed_over)
+    }
+}
+// ANCHOR_END: exports
+
+// ANCHOR: after
+/// The id after which an export begins. Without one, even the smallest id comes after it.
+pub struct After(i64);
+
+impl FromFormField<'_> for After {
+    fn from_value(field: ValueField<'_>) -> form::Result<'_, After> {
+        let id: i32 = field.value.parse()?;
+        Ok(After(id.into()))
+    }
+
+    fn default() -> Option<After> {
+        Some(After(i64::MIN))
+    }
+}
+// ANCHOR_END: after
+
+// ANCHOR: export
+/// Answers the records after an id, or all of them, ordered by id; 503 when the database does not
+/// answer, or too many exports run already.
+///
+/// The rows are read in a task of their own. It waits while the client is slow, so there are never
+/// more than a few chunks in memory; it gives up when the client takes none for too long, and when the
+/// deadline has come. When the client goes, Rocket drops the stream, and with it `chunks`: the task
+/// ends, and so does its query.
+#[get("/records/export?<after>")]
+pub async fn export(
+    _key: ApiKey,
+    after: form::Result<'_, After>,
+    exports: &State<Exports>,
+    database: &State<Database>,
+) -> Result<(ContentType, ByteStream![Vec<u8>]), Error> {
+    let After(after) = after.map_err(|_| Error::BadRequest("after must be a 32-bit integer"))?;
+    let permit = exports.permit().await?;
+    let lent = database.connection_for_many_rows().await?;
+    let (client, chunks) = exports.client();
+    let (database_timeout, deadline) = (exports.database_timeout, exports.deadline);
+    let reading = async move {
+        let _permit = permit;
+        let read = read(lent, after, &client, database_timeout);
+        let read = read.instrument(query_span("SELECT records"));
+        match timeout(deadline, read).await {
+            Ok(result) => result,
+            Err(_elapsed) => Err(Error::ClientTooSlow),
+        }
+    };
+    let task = spawn(reading.in_current_span());
+    let mut reading = Reading {
+        chunks,
+        task: Some(task),
+    };
+
+    // Until the first rows are here, an error still has a status of its own.
+    let first = reading.next().await.transpose()?;
+    // Rocket sends the rest when the handler has left its span.
+    let span = Span::current();
+    let lines = ByteStream! {
+        if let Some(first) = first {
+            yield first;
+        }
+        while let Some(chunk) = reading.next().await {
+            yield chunk.unwrap_or_else(|error| span.in_scope(|| last_line(&error)));
+        }
+    };
+    Ok((nd_json(), lines))
+}
+
+fn nd_json() -> ContentType {
+    ContentType::new("application", "x-ndjson")
+}
+
+/// The end of an export that has failed. The status has long been sent: a line is all that is left
+/// to say it with.
+fn last_line(error: &Error) -> Vec<u8> {
+    warn!("an export has ended early: {}", with_causes(error));
+    let mut line = Vec::new();
+    match add_line(&mut line, &error.problem()) {
+        Ok(()) => line,
+        Err(_cannot_be_written) => Vec::new(),
+    }
+}
+// ANCHOR_END: export
+
+// ANCHOR: reading
+/// The task that reads, as the response sees it.
+struct Reading {
+    chunks: Receiver<Vec<u8>>,
+    /// None when its result has been told.
+    task: Option<JoinHandle<Result<(), Error>>>,
+}
+
+impl Reading {
+    /// The next lines, or why there are no more; none after the last ones. The task may have ended long
+    /// before a slow client gets here, so it never waits to tell the client its error.
+    async fn next(&mut self) -> Option<Result<Vec<u8>, Error>> {
+        if let Some(lines) = self.chunks.recv().await {
+            return Some(Ok(lines));
+        }
+        match self.task.take()?.await {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(Err(error)),
+            Err(panicked) => Some(Err(Error::Panicked(panicked))),
+        }
+    }
+}
+// ANCHOR_END: reading
+
+// ANCHOR: client
+/// The client, as the reading task sees it.
+struct Client {
+    chunks: Sender<Vec<u8>>,
+    timeout: Duration,
+}
+
+impl Client {
+    /// Hands over some lines, once those before them are on their way. False when the client has
+    /// gone.
+    ///
+    /// # Errors
+    /// The client has taken nothing for too long.
+    async fn takes(&self, lines: Vec<u8>) -> Result<bool, Error> {
+        match self.chunks.send_timeout(lines, self.timeout).await {
+            Ok(()) => Ok(true),
+            Err(SendTimeoutError::Closed(_)) => Ok(false),
+            Err(SendTimeoutError::Timeout(_)) => Err(Error::ClientTooSlow),
+        }
+    }
+}
+// ANCHOR_END: client
+
+// ANCHOR: read
+/// Reads the records after this id and hands them over, until the client has all or has gone.
+///
+/// # Errors
+/// The database does not give the next rows in time, or the client does not take them in time.
+async fn read(
+    mut lent: Lent,
+    after: i64,
+    client: &Client,
+    database_timeout: Duration,
+) -> Result<(), Error> {
+    let mut records = sqlx::query_as(
+        "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id > $1 ORDER BY id",
+    )
+    .bind(after)
+    .persistent(false)
+    .fetch(&mut lent.connection);
+    loop {
+        let Ok(lines) = timeout(database_timeout, next_lines(&mut records)).await else {
+            return Err(Error::Unavailable("the next rows do not come".into()));
+        };
+        let lines = lines?;
+        if lines.is_empty() || !client.takes(lines).await? {
+            return Ok(());
+        }
+    }
+}
+
+/// The lines of the next records, enough of them to be worth sending; none when all have been read.
+async fn next_lines(
+    records: &mut (impl Stream<Item = sqlx::Result<Record>> + Unpin),
+) -> Result<Vec<u8>, Error> {
+    let mut lines = Vec::with_capacity(CHUNK);
+    while lines.len() < CHUNK
+        && let Some(record) = records.try_next().await?
+    {
+        add_line(&mut lines, &record)?;
+    }
+    Ok(lines)
+}
+// ANCHOR_END: read
+
+// ANCHOR: line
+/// Adds a line: JSON, which has no line break in it, and the line break after it.
+fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) -> serde_json::Result<()> {
+    serde_json::to_writer(&mut *lines, value)?;
+    lines.push(b'\n');
+    Ok(())
+}
+// ANCHOR_END: line
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rocket::async_test]
+    async fn a_panic_does_not_look_like_the_end() {
+        let (handed_over, chunks) = mpsc::channel(1);
+        let task = spawn(async move {
+            handed_over.send(b"{}\n".to_vec()).await.unwrap();
+            panic!("a bug in the middle");
+        });
+        let task = Some(task);
+        let mut reading = Reading { chunks, task };
+        assert_eq!(reading.next().await.unwrap().unwrap(), b"{}\n");
+        let error = reading.next().await.unwrap().unwrap_err();
+        assert!(matches!(error, Error::Panicked(_)));
+        assert!(reading.next().await.is_none());
+    }
+}

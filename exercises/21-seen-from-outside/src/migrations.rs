@@ -1,0 +1,143 @@
+//! The migrations: the service brings the schema of its database up to date itself.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use rocket::{
+    fairing::AdHoc,
+    tokio::{
+        spawn,
+        time::{sleep, timeout},
+    },
+};
+use sqlx::{
+    migrate::MigrateError,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+use tracing::{error, warn};
+
+use crate::{error::is_outage, settings::DatabaseSettings};
+
+// ANCHOR: migrate
+/// What this release reads.
+const NEEDED: &str = "SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0";
+
+/// Runs the files in `migrations/`, which are compiled into the program, as far as this database has
+/// not had them yet. Then asks for what is needed by name.
+///
+/// A later release may have migrated already, and there must be a way back from it: its migrations are
+/// ignored. Only when it has taken a column away can this release not work.
+///
+/// `run` takes a lock in the database first: of two services that start at the same time, one waits
+/// for the other. A migration that fails or is given up leaves the lock on its connection. So that is
+/// not one of those that the requests share, and it is closed.
+async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), MigrateError> {
+    let one_connection = PgPoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(limit)
+        .after_release(|_, _| Box::pin(async { Ok(false) })) // closed, not kept
+        .connect_with(database)
+        .await?;
+    let mut migrations = sqlx::migrate!();
+    migrations.set_ignore_missing(true);
+    migrations.run(&one_connection).await?;
+    sqlx::query(NEEDED).execute(&one_connection).await?;
+    Ok(())
+}
+// ANCHOR_END: migrate
+
+// ANCHOR: schema
+/// The schema. It may not be up to date yet: the service does not wait for that to start.
+#[derive(Clone, Default)]
+pub struct Schema {
+    up_to_date: Arc<AtomicBool>,
+}
+
+impl Schema {
+    /// Whether all migrations have run, and everything needed was there then.
+    pub fn is_up_to_date(&self) -> bool {
+        self.up_to_date.load(Ordering::Acquire)
+    }
+
+    /// A fairing that begins to migrate in the background, as soon as the service listens.
+    pub fn migrate_on_liftoff(&self, settings: &DatabaseSettings) -> AdHoc {
+        let database = settings.url.clone().options([
+            // Some databases are read-only for those who do not ask otherwise.
+            ("default_transaction_read_only", "off"),
+            // When the line falls silent, the database ends the session, and with it the lock.
+            ("idle_session_timeout", "10s"),
+            ("idle_in_transaction_session_timeout", "10s"),
+            // Every query that comes later waits behind a migration that waits for its table.
+            ("lock_timeout", "1s"),
+        ]);
+        let (connecting, migrating) = (settings.timeout, settings.migration_timeout);
+        // The database gives up when we do, so that no attempt waits there behind the next one.
+        let database = database.options([("statement_timeout", migrating.as_millis())]);
+        let schema = self.clone();
+        AdHoc::on_liftoff("migrations", move |_| {
+            Box::pin(async move {
+                spawn(schema.bring_up_to_date(database, connecting, migrating));
+            })
+        })
+    }
+
+    /// Migrates, and tries again until it has worked.
+    async fn bring_up_to_date(
+        self,
+        database: PgConnectOptions,
+        connecting: Duration,
+        migrating: Duration,
+    ) {
+        const PAUSE: Duration = Duration::from_millis(500);
+
+        // An answer that was lost on its way never comes.
+        let attempt = async || {
+            timeout(migrating, migrate(database.clone(), connecting))
+                .await
+                .unwrap_or_else(|elapsed| Err(sqlx::Error::Io(elapsed.into()).into()))
+        };
+        let mut last_line = String::new();
+        while let Err(error) = attempt().await {
+            // One line, however long it lasts.
+            let (may_pass, line) = in_words(&error);
+            if line != last_line {
+                if may_pass {
+                    warn!("{line}");
+                } else {
+                    error!("{line}");
+                }
+                last_line = line;
+            }
+            sleep(PAUSE).await;
+        }
+        self.up_to_date.store(true, Ordering::Release);
+    }
+}
+// ANCHOR_END: schema
+
+// ANCHOR: in-words
+/// Whether it may pass by itself, and what the log says of it.
+fn in_words(error: &MigrateError) -> (bool, String) {
+    let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
+        // A file is no longer as it was when it ran, for instance.
+        return (
+            false,
+            format!("the migrations cannot run, trying again: {error}"),
+        );
+    };
+    let code = cause.as_database_error().and_then(|error| error.code());
+    let (may_pass, what) = match code.as_deref() {
+        // There is no such column, no such table.
+        Some("42703" | "42P01") => (false, "the database no longer has what this release needs"),
+        Some("55P03") => (true, "the migrations wait for a lock"),
+        Some(_) if !is_outage(cause) => (false, "the database rejects a migration"),
+        _ => (true, "the migrations have not run"),
+    };
+    (may_pass, format!("{what}, trying again: {cause}"))
+}
+// ANCHOR_END: in-words

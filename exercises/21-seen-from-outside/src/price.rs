@@ -1,0 +1,51 @@
+//! `GET /price/<id>`: one record, by its id, with its price.
+
+use rocket::{
+    State, get,
+    serde::json::Json,
+    tokio::{time::timeout, try_join},
+};
+use serde::Serialize;
+
+use crate::{
+    api_key::ApiKey, database::Database, error::Error, prices::Prices, read::find, record::Record,
+};
+
+// ANCHOR: priced-record
+/// A record, and its price in cents.
+#[derive(Serialize)]
+pub struct PricedRecord {
+    record: Record,
+    cents: i64,
+}
+// ANCHOR_END: priced-record
+
+// ANCHOR: price
+/// Answers the record with its price. Else 400 and 404 as for `/read/<id>`, 502 when there is no
+/// price to be had, 503 when the database does not answer or too many requests wait for prices, 504
+/// when it takes too long.
+#[get("/price/<id>")]
+pub async fn price(
+    _key: ApiKey,
+    id: Result<i32, &str>,
+    database: &State<Database>,
+    prices: &State<Prices>,
+) -> Result<Json<PricedRecord>, Error> {
+    let id = id.map_err(|_| Error::BadRequest("id must be a 32-bit integer"))?;
+    match timeout(prices.deadline, with_price(id, database, prices)).await {
+        Ok(priced) => priced.map(Json),
+        Err(_elapsed) => Err(Error::PriceTooLate),
+    }
+}
+
+/// Waits for both at the same time. Without a record there is nothing to wait for: `try_join!`
+/// returns with the first error, and drops the call that is under way.
+async fn with_price(id: i32, database: &Database, prices: &Prices) -> Result<PricedRecord, Error> {
+    let record = find(id, database);
+    // A price that fails is no error here: it waits for the record, which may not be there.
+    let price = async { Ok(prices.of(id).await) };
+    let (record, cents) = try_join!(record, price)?;
+    let cents = cents?;
+    Ok(PricedRecord { record, cents })
+}
+// ANCHOR_END: price

@@ -1,0 +1,111 @@
+//! The prices, which another service knows: one client for all requests, a bounded number of calls at a time, and a time limit
+//! for each.
+
+use std::time::Duration;
+
+use reqwest::{Client, StatusCode, redirect::Policy, retry};
+use rocket::{
+    serde::json::serde_json,
+    tokio::{sync::Semaphore, time::timeout},
+};
+use serde::Deserialize;
+
+use crate::{error::Error, object::Object, settings::PriceSettings};
+
+/// The longest answer that is read. One with a price has some 30 bytes.
+const MAX_ANSWER_BYTES: usize = 4096;
+
+// ANCHOR: prices
+/// The way to the service of prices, for all requests together.
+pub struct Prices {
+    /// Keeps the connections that are open, so there is one for all.
+    client: Client,
+    url: String,
+    /// One permit for each call that may be under way.
+    places: Semaphore,
+    wait: Duration,
+    limit: Duration,
+    /// How long a request for a record with its price may take as a whole.
+    pub deadline: Duration,
+}
+
+impl Prices {
+    /// Opens nothing yet.
+    #[expect(
+        clippy::expect_used,
+        reason = "this fails only where TLS is to be set up, and there is none in this build"
+    )]
+    pub fn new(url: &str, settings: &PriceSettings) -> Prices {
+        let limit = settings.limit.get() as usize;
+        let client = Client::builder()
+            .no_proxy()
+            .redirect(Policy::none())
+            .retry(retry::never())
+            .pool_max_idle_per_host(limit)
+            .build()
+            .expect("a client without TLS");
+        Prices {
+            client,
+            url: url.to_owned(),
+            places: Semaphore::new(limit),
+            wait: settings.wait,
+            limit: settings.timeout,
+            deadline: settings.deadline,
+        }
+    }
+
+    /// The price of the record with this id, in cents.
+    ///
+    /// # Errors
+    /// There is no place for the call in time, its answer is late, or there is no price in it.
+    pub async fn of(&self, id: i32) -> Result<i64, Error> {
+        // The place is free again when `_place` is dropped: at the end, or wherever this is dropped.
+        let Ok(Ok(_place)) = timeout(self.wait, self.places.acquire()).await else {
+            return Err(Error::TooManyCalls);
+        };
+        match timeout(self.limit, self.call(id)).await {
+            Ok(result) => result,
+            Err(_elapsed) => Err(Error::PriceTooLate),
+        }
+    }
+
+    /// Asks once. Dropped before its answer is here, it closes the connection.
+    async fn call(&self, id: i32) -> Result<i64, Error> {
+        let url = format!("{}/prices/{id}", self.url);
+        let mut answer = self.client.get(url).send().await?;
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await? {
+            body.extend_from_slice(&chunk);
+            if body.len() > MAX_ANSWER_BYTES {
+                return Err(Error::NoPrice(format!(
+                    "more than {MAX_ANSWER_BYTES} bytes"
+                )));
+            }
+        }
+        match answer.status() {
+            StatusCode::OK => cents_in(&body, id),
+            status => Err(Error::NoPrice(format!("status {status}"))),
+        }
+    }
+}
+// ANCHOR_END: prices
+
+// ANCHOR: answer
+/// The answer of the service of prices. Other members are ignored.
+#[derive(Deserialize)]
+struct Price {
+    id: i32,
+    cents: i64,
+}
+
+/// The price in an answer, if it is the price of this record.
+fn cents_in(body: &[u8], id: i32) -> Result<i64, Error> {
+    match serde_json::from_slice(body) {
+        Ok(Object(Price { id: other, .. })) if other != id => {
+            Err(Error::NoPrice(format!("the price of {other}")))
+        }
+        Ok(Object(Price { cents, .. })) => Ok(cents),
+        Err(error) => Err(Error::NoPrice(error.to_string())),
+    }
+}
+// ANCHOR_END: answer

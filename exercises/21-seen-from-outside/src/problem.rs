@@ -1,0 +1,41 @@
+//! The problem: the body of every answer that is no success, in the form of RFC 9457.
+
+use rocket::{
+    Request,
+    http::{ContentType, Status},
+    response::{self, Responder},
+    serde::json::Json,
+};
+use serde::Serialize;
+
+// ANCHOR: problem
+/// The answer to a request that failed.
+#[derive(Debug, Serialize)]
+pub struct Problem {
+    #[serde(rename = "type")]
+    problem_type: &'static str,
+    title: &'static str,
+    status: Status,
+    detail: String,
+}
+
+impl Problem {
+    /// A problem with this status. `detail` is a sentence for the person who reads the answer.
+    pub fn new(status: Status, detail: impl Into<String>) -> Problem {
+        Problem {
+            problem_type: "about:blank", // RFC 9457: there is no more to know than the status says
+            title: status.reason_lossy(),
+            status,
+            detail: detail.into(),
+        }
+    }
+}
+
+/// Makes a `Problem` something that a handler or a catcher can return.
+impl<'r> Responder<'r, 'static> for Problem {
+    fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
+        let problem_json = ContentType::new("application", "problem+json");
+        (self.status, (problem_json, Json(self))).respond_to(request)
+    }
+}
+// ANCHOR_END: problem

@@ -1,0 +1,32 @@
+//! `GET /ready`: the service can do its work, because the database answers and has the schema.
+
+use rocket::{State, get, serde::json::Json};
+use serde::Serialize;
+use tracing::warn;
+
+use crate::{causes::with_causes, database::Database, error::Error, migrations::Schema};
+
+// ANCHOR: ready
+/// The body of the answer.
+#[derive(Serialize)]
+pub struct Ready {
+    status: &'static str,
+}
+
+/// Answers 200 when the schema is up to date and the database answers in time, else 503. The log
+/// says why; the client is told only which of the two it is.
+#[get("/ready")]
+pub async fn ready(
+    schema: &State<Schema>,
+    database: &State<Database>,
+) -> Result<Json<Ready>, Error> {
+    if !schema.is_up_to_date() {
+        return Err(Error::SchemaBehind);
+    }
+    database
+        .ping()
+        .await
+        .inspect_err(|error| warn!("not ready: {}", with_causes(error)))?;
+    Ok(Json(Ready { status: "ready" }))
+}
+// ANCHOR_END: ready

@@ -1,0 +1,97 @@
+//! `POST /visits`: marks many records as visited, all of them or none.
+
+use rocket::{
+    State,
+    http::ContentType,
+    post,
+    serde::json::{self, Json},
+};
+use serde::{Deserialize, Serialize};
+use sqlx::{Connection, PgConnection};
+
+use crate::{api_key::ApiKey, database::Database, error::Error, object::Object, settings::MAX_IDS};
+
+// ANCHOR: bodies
+/// The body of the request.
+#[derive(Deserialize)]
+pub struct Visits {
+    ids: Vec<i32>,
+}
+
+/// The body of the answer: how many different records the request names.
+#[derive(Serialize)]
+pub struct Visited {
+    visited: usize,
+}
+// ANCHOR_END: bodies
+
+// ANCHOR: visits
+/// Marks the records with these ids, and answers how many they are. Nothing is changed when one of
+/// them does not exist (404) or the body cannot be used (400, 413, 415, 422).
+#[post("/visits", data = "<visits>")]
+pub async fn visits(
+    _key: ApiKey,
+    content_type: Option<&ContentType>,
+    visits: Result<Json<Object<Visits>>, json::Error<'_>>,
+    database: &State<Database>,
+) -> Result<Json<Visited>, Error> {
+    if !content_type.is_some_and(|content_type| content_type.is_json()) {
+        return Err(Error::UnsupportedMediaType);
+    }
+    let Object(Visits { mut ids }) = visits?.into_inner();
+    if ids.len() > MAX_IDS {
+        return Err(Error::UnusableBody);
+    }
+    ids.sort_unstable();
+    ids.dedup();
+
+    let missing = database
+        .run("UPDATE records", async |connection| {
+            mark(connection, &ids).await
+        })
+        .await?;
+
+    if missing.is_empty() {
+        Ok(Json(Visited { visited: ids.len() }))
+    } else {
+        let missing: Vec<String> = missing.iter().map(i32::to_string).collect();
+        Err(Error::NotFound(format!(
+            "there are no records with the ids {}",
+            missing.join(", ")
+        )))
+    }
+}
+// ANCHOR_END: visits
+
+// ANCHOR: mark
+/// Marks all of these records, and answers an empty list; or none of them, and answers the ids that
+/// no record has. The ids are in ascending order, each once.
+///
+/// The records are locked first, in ascending order. Two requests that name the same records then
+/// wait in line. Were each to lock in an order of its own, each could hold what the other waits for.
+async fn mark(connection: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i32>> {
+    let mut transaction = connection.begin().await?;
+
+    let found: Vec<i32> =
+        sqlx::query_scalar("SELECT id FROM records WHERE id = ANY($1) ORDER BY id FOR UPDATE")
+            .bind(ids)
+            .fetch_all(&mut *transaction)
+            .await?;
+    let missing: Vec<i32> = ids
+        .iter()
+        .copied()
+        .filter(|id| found.binary_search(id).is_err())
+        .collect();
+    if !missing.is_empty() {
+        transaction.rollback().await?;
+        return Ok(missing);
+    }
+
+    sqlx::query("UPDATE records SET visited = true WHERE id = ANY($1) AND NOT visited")
+        .bind(ids)
+        .execute(&mut *transaction)
+        .await?;
+    transaction.commit().await?;
+    Ok(missing)
+}
+// ANCHOR_END: mark

@@ -1,0 +1,142 @@
+// Where a request brings an access token, what it is answered when the token is refused, and which scope each route asks for.
+package workshop.records
+
+import io.ktor.http.HttpHeaders
+import io.ktor.http.HttpStatusCode
+import io.ktor.server.application.createRouteScopedPlugin
+import io.ktor.server.application.install
+import io.ktor.server.auth.AuthenticationChecked
+import io.ktor.server.auth.AuthenticationConfig
+import io.ktor.server.auth.principal
+import io.ktor.server.request.ApplicationRequest
+import io.ktor.server.routing.Route
+import io.ktor.server.routing.RouteSelector
+import io.ktor.server.routing.RouteSelectorEvaluation
+import io.ktor.server.routing.RoutingResolveContext
+import org.slf4j.LoggerFactory
+import workshop.service.ProblemException
+import workshop.service.SUBJECT
+import workshop.service.about
+import workshop.service.isKnown
+
+// ANCHOR: bearer
+
+/** The place of a token, as Ktor's routes name it. */
+const val TOKEN_IN_HEADER = "token in the header"
+
+/** The scopes that the routes ask for. Neither includes the other. */
+const val READ = "records:read"
+const val WRITE = "records:write"
+
+/** What shows who asks: a key, and a token where an issuer is named. */
+fun AuthenticationConfig.credentials(
+    apiKeys: List<String>,
+    tokens: Tokens?,
+) {
+    apiKeys(apiKeys, ifMissing = if (tokens == null) ::noKey else ::neitherTokenNorKey)
+    tokens?.let { tokens(it) }
+}
+
+/** Where requests bring it. The first place with anything in it decides. */
+fun placesFor(tokens: Tokens?): Array<String> =
+    listOfNotNull(TOKEN_IN_HEADER.takeIf { tokens != null }, KEY_IN_HEADER, KEY_IN_QUERY).toTypedArray()
+
+/** A token that is there decides alone: a key beside it rescues no wrong one. */
+fun AuthenticationConfig.tokens(tokens: Tokens) {
+    provider(TOKEN_IN_HEADER) {
+        authenticate { context ->
+            val call = context.call
+            val token = call.request.bearerToken() ?: return@authenticate
+            val holder =
+                try {
+                    tokens.holderOf(token)
+                } catch (refused: TokenRefused) {
+                    // The reason, and nothing of the token.
+                    log.atInfo().about(call).log("token refused: {}", refused.reason.name.lowercase())
+                    throw unauthorized()
+                }
+            call.isKnown()
+            call.attributes.put(SUBJECT, holder.subject)
+            context.principal(holder)
+        }
+    }
+}
+
+private fun ApplicationRequest.bearerToken(): String? {
+    val given = headers.getAll(HttpHeaders.Authorization).orEmpty()
+    if (given.size > 1) throw notOneToken()
+    val credentials = given.firstOrNull() ?: return null
+    if (!credentials.substringBefore(' ').equals("Bearer", ignoreCase = true)) return null
+    return credentials.substringAfter(' ', "").trim().ifEmpty { throw notOneToken() }
+}
+// ANCHOR_END: bearer
+
+// ANCHOR: scope
+
+/** The routes in [build] are for those whose token has this [scope], and for everybody with a key. */
+fun Route.allowed(
+    scope: String,
+    tokens: Tokens?,
+    build: Route.() -> Unit,
+) {
+    if (tokens == null) return build()
+    val route = createChild(ScopeSelector(scope))
+    route.install(
+        createRouteScopedPlugin("Scope") {
+            on(AuthenticationChecked) { call ->
+                val holder = call.principal<TokenHolder>()
+                if (holder != null && scope !in holder.scopes) throw lacking(scope)
+            }
+        },
+    )
+    route.build()
+}
+
+/** Takes nothing of the path, as Ktor's own for `authenticate`. */
+private data class ScopeSelector(
+    val scope: String,
+) : RouteSelector() {
+    override suspend fun evaluate(
+        context: RoutingResolveContext,
+        segmentIndex: Int,
+    ) = RouteSelectorEvaluation.Transparent
+
+    override fun toString() = "(scope $scope)"
+}
+// ANCHOR_END: scope
+
+/** For a request that brings neither a token nor a key, or a wrong key. */
+fun neitherTokenNorKey() =
+    ProblemException(
+        HttpStatusCode.Unauthorized,
+        "an access token is required, in the header Authorization, or a valid API key, in the header X-API-Key or the query " +
+            "parameter api_key",
+        HttpHeaders.WWWAuthenticate to "Bearer realm=\"records\"",
+        HttpHeaders.WWWAuthenticate to "ApiKey",
+    )
+
+/** The same for every wrong token: the differences would only help those who make one up. */
+private fun unauthorized() =
+    ProblemException(HttpStatusCode.Unauthorized, "the access token is not valid", challenge("invalid_token"))
+
+private fun lacking(scope: String) =
+    ProblemException(
+        HttpStatusCode.Forbidden,
+        "the access token lacks the scope $scope",
+        challenge("insufficient_scope", ", scope=\"$scope\""),
+    )
+
+private fun notOneToken() =
+    ProblemException(
+        HttpStatusCode.BadRequest,
+        "the header Authorization must be there once, with one token",
+        challenge("invalid_request"),
+    )
+
+/** RFC 6750, 3. */
+private fun challenge(
+    error: String,
+    more: String = "",
+) = HttpHeaders.WWWAuthenticate to "Bearer realm=\"records\", error=\"$error\"$more"
+
+private val log = LoggerFactory.getLogger("workshop.records.tokens")

@@ -1,0 +1,33 @@
+// What Prometheus fetches.
+package workshop.records
+
+import io.ktor.http.ContentType
+import io.ktor.server.response.respondBytes
+import io.ktor.server.routing.Route
+import io.ktor.server.routing.get
+import io.opentelemetry.exporter.prometheus.PrometheusMetricReader
+import io.prometheus.metrics.config.EscapingScheme
+import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter
+import java.io.ByteArrayOutputStream
+
+// ANCHOR: metrics
+
+/** All measures as Prometheus's text. */
+class PrometheusPage(
+    private val reader: PrometheusMetricReader,
+) {
+    private val writer = PrometheusTextFormatWriter.create()
+
+    val contentType = ContentType.parse(PrometheusTextFormatWriter.CONTENT_TYPE)
+
+    fun bytes(): ByteArray =
+        ByteArrayOutputStream()
+            .also { writer.write(it, reader.collect(), EscapingScheme.UNDERSCORE_ESCAPING) }
+            .toByteArray()
+}
+
+/** Without a key, as `/health`: what is in front of the service doesn't let strangers come here. */
+fun Route.metrics(page: PrometheusPage) {
+    get("/metrics") { call.respondBytes(page.bytes(), page.contentType) }
+}
+// ANCHOR_END: metrics

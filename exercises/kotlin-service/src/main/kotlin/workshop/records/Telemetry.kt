@@ -1,0 +1,85 @@
+// Traces and metrics: what is measured of this service, where it is sent, and what may leave the process.
+package workshop.records
+
+import io.opentelemetry.api.OpenTelemetry
+import io.opentelemetry.exporter.prometheus.PrometheusMetricReader
+import io.opentelemetry.sdk.autoconfigure.AutoConfiguredOpenTelemetrySdk
+import io.opentelemetry.sdk.autoconfigure.spi.ConfigurationException
+import workshop.service.DatabaseObserver
+import workshop.service.refuse
+import java.util.concurrent.TimeUnit
+import java.util.logging.Level
+import java.util.logging.Logger
+import kotlin.concurrent.thread
+
+// ANCHOR: telemetry
+
+/**
+ * OpenTelemetry's SDK, as its own variables (`OTEL_…`) want it. Nothing in this file is loaded unless the service is told where the
+ * collector is.
+ */
+class Telemetry : AutoCloseable {
+    /** What Prometheus fetches is what is pushed: two readers of the same measures. */
+    private val forPrometheus = PrometheusMetricReader.create()
+
+    private val sdk =
+        try {
+            AutoConfiguredOpenTelemetrySdk
+                .builder()
+                .addPropertiesSupplier { DEFAULTS }
+                .addSpanExporterCustomizer { exporter, _ -> GuardedExporter(exporter) }
+                .addMeterProviderCustomizer { meters, _ -> meters.registerMetricReader(forPrometheus) }
+                // The service ends it, after the last request.
+                .disableShutdownHook()
+                .build()
+                .openTelemetrySdk
+        } catch (invalid: ConfigurationException) {
+            refuse(listOf(invalid.message.orEmpty()))
+        }
+
+    val openTelemetry: OpenTelemetry get() = sdk
+
+    val databaseSpans: DatabaseObserver get() = DatabaseSpans(sdk)
+
+    fun upstream(settings: PriceSettings): Upstream = tracedUpstream(settings, sdk)
+
+    val metrics = PrometheusPage(forPrometheus)
+
+    /** Sends what is left. A collector that hangs doesn't hold up the end: what sends metrics would wait for it here. */
+    override fun close() {
+        thread(isDaemon = true, name = "last exports") { sdk.shutdown().join(LONGEST_GOODBYE_MS, TimeUnit.MILLISECONDS) }
+            .join(LONGEST_GOODBYE_MS)
+    }
+
+    private companion object {
+        const val LONGEST_GOODBYE_MS = 2_000L
+
+        val DEFAULTS =
+            mapOf(
+                "otel.service.name" to "records",
+                "otel.exporter.otlp.protocol" to "http/protobuf",
+                "otel.logs.exporter" to "none",
+                "otel.propagators" to "tracecontext",
+                // The caller decides for the whole trace, and we for those that begin here.
+                "otel.traces.sampler" to "parentbased_traceidratio",
+                "otel.traces.sampler.arg" to "1.0",
+                // An exemplar has all that is known of its request, the query of the URL too.
+                "otel.metrics.exemplar.filter" to "always_off",
+                // Otherwise what the SDK says of itself has names from before there were conventions.
+                "otel.experimental.sdk.telemetry.version" to "latest",
+            )
+
+        /**
+         * A collector that is away is told of by [GuardedExporter], in one line, and what is lost is counted. Held here: the JDK forgets
+         * loggers that nobody holds.
+         */
+        val silent =
+            listOf("io.opentelemetry.exporter", "io.opentelemetry.sdk.trace.export", "io.opentelemetry.sdk.metrics.export")
+                .map(Logger::getLogger)
+    }
+
+    init {
+        silent.forEach { it.level = Level.OFF }
+    }
+}
+// ANCHOR_END: telemetry

@@ -1,0 +1,117 @@
+// Judges an access token (RFC 9068): who has signed it, for whom it is, and until when.
+package workshop.records
+
+import com.nimbusds.jose.JOSEObjectType
+import com.nimbusds.jose.JWSHeader
+import com.nimbusds.jose.util.Base64URL
+import io.ktor.server.application.Application
+import io.ktor.server.application.ApplicationStopPreparing
+import tools.jackson.databind.JsonNode
+import java.text.ParseException
+import java.time.Clock
+
+// ANCHOR: token
+
+/** Why a token is refused: for the log. A client is told that it is, and no more. */
+enum class Refusal { MALFORMED, TYPE, KEY, ALGORITHM, SIGNATURE, TIME, ISSUER, AUDIENCE, SUBJECT, SCOPE }
+
+/** No stack trace: strangers cause it. */
+class TokenRefused(
+    val reason: Refusal,
+) : Exception(reason.name, null, false, false)
+
+/** Whoever a token was issued for, and what the token allows. */
+class TokenHolder(
+    val subject: String,
+    val scopes: Set<String>,
+)
+
+/**
+ * Judges tokens by the issuer's [keys].
+ *
+ * With Nimbus's parts, and not with Ktor's plugin for JWT: that one hands over the claims, and never the header with the type; its
+ * libraries leave `crit` and the use of a key unread, and bring Guava and a second Jackson. The claims are few, so they are read here.
+ */
+class Tokens(
+    private val settings: TokenSettings,
+    private val keys: IssuerKeys,
+    private val clock: Clock = Clock.systemUTC(),
+) {
+    /**
+     * @throws TokenRefused
+     * @throws KeysUnavailable
+     */
+    suspend fun holderOf(token: String): TokenHolder {
+        val (header, payload, signature) = partsOf(token)
+        requireSigned(headerIn(header), "$header.$payload", signature)
+        return holderIn(jsonIn(payload.decode()).takeUnlessRefused(Refusal.MALFORMED) { it.isObject })
+    }
+
+    private fun partsOf(token: String): List<Base64URL> {
+        // Nimbus would skip the letters of other alphabets.
+        if (token.length > MAX_TOKEN_LENGTH || !COMPACT.matches(token)) throw TokenRefused(Refusal.MALFORMED)
+        return token.split('.').map(::Base64URL)
+    }
+
+    private fun headerIn(part: Base64URL): JWSHeader {
+        val header =
+            try {
+                JWSHeader.parse(part)
+            } catch (_: ParseException) {
+                throw TokenRefused(Refusal.MALFORMED)
+            }
+        // Nothing that a client may demand to be understood is understood.
+        if (header.criticalParams != null || !header.isBase64URLEncodePayload) throw TokenRefused(Refusal.MALFORMED)
+        // An ID token has the same issuer, and the same signature.
+        if (header.type !in TYPES) throw TokenRefused(Refusal.TYPE)
+        return header
+    }
+
+    private suspend fun requireSigned(
+        header: JWSHeader,
+        content: String,
+        signature: Base64URL,
+    ) {
+        val key = header.keyID?.let { keys.withId(it) } ?: throw TokenRefused(Refusal.KEY)
+        if (header.algorithm != key.algorithm) throw TokenRefused(Refusal.ALGORITHM)
+        if (!key.hasSigned(content.encodeToByteArray(), signature)) throw TokenRefused(Refusal.SIGNATURE)
+    }
+
+    private fun holderIn(claims: JsonNode): TokenHolder {
+        val now = clock.millis() / 1_000.0
+        val leeway = settings.leewaySeconds
+        claims["exp"].takeUnlessRefused(Refusal.TIME) { it.isNumber && now < it.doubleValue() + leeway }
+        claims["nbf"]?.takeUnlessRefused(Refusal.TIME) { it.isNumber && now >= it.doubleValue() - leeway }
+        claims["iss"].takeUnlessRefused(Refusal.ISSUER) { it.isText(settings.issuer) }
+        claims["aud"].takeUnlessRefused(Refusal.AUDIENCE) { aud ->
+            aud.isText(settings.audience) || aud.isArray && aud.any { it.isText(settings.audience) }
+        }
+        val subject = claims["sub"].takeUnlessRefused(Refusal.SUBJECT) { it.isString && it.stringValue().isNotEmpty() }
+        val scope = claims["scope"]?.takeUnlessRefused(Refusal.MALFORMED) { it.isString }
+        return TokenHolder(subject.stringValue(), scope?.stringValue().orEmpty().split(' ').toSet())
+    }
+
+    private companion object {
+        const val MAX_TOKEN_LENGTH = 8_192
+        val COMPACT = Regex("[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]*")
+
+        /** Compared in any case. */
+        val TYPES = setOf(JOSEObjectType("at+jwt"), JOSEObjectType("application/at+jwt"))
+    }
+}
+
+/** As the settings want it. Begins to fetch the issuer's keys, and ends that when the service is told to stop. */
+fun Application.tokens(settings: TokenSettings): Tokens {
+    val keys = IssuerKeys(keySource(settings.keys), settings.keys)
+    monitor.subscribe(ApplicationStopPreparing) { keys.close() }
+    keys.keepFresh()
+    return Tokens(settings, keys)
+}
+
+private fun JsonNode.isText(text: String) = isString && stringValue() == text
+
+private inline fun JsonNode?.takeUnlessRefused(
+    reason: Refusal,
+    isRight: (JsonNode) -> Boolean,
+): JsonNode = this?.takeIf(isRight) ?: throw TokenRefused(reason)
+// ANCHOR_END: token

@@ -1,0 +1,238 @@
+//! What a request can fail with, and what the client is told of it.
+
+use std::{
+    error::Error as _,
+    io::ErrorKind,
+    iter::successors,
+    mem::{Discriminant, discriminant},
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
+
+use rocket::{
+    Request,
+    http::Status,
+    response::{self, Responder},
+    serde::json::{self, serde_json},
+    tokio::task::JoinError,
+};
+use serde::de::IgnoredAny;
+use sqlx::{error::BoxDynError, postgres::PgDatabaseError};
+use thiserror::Error;
+use tracing::{error, warn};
+
+use crate::{
+    causes::with_causes,
+    problem::Problem,
+    rate_limit::RateLimit,
+    settings::{MAX_BODY_BYTES, MAX_IDS},
+};
+
+// ANCHOR: error
+/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The client has sent something that cannot be used.
+    #[error("{0}")]
+    BadRequest(&'static str),
+    /// The body of the request is not said to be JSON.
+    #[error("the body must be application/json")]
+    UnsupportedMediaType,
+    /// The body of the request is larger than the service reads.
+    #[error("the body must not be larger than {MAX_BODY_BYTES} bytes")]
+    BodyTooLarge,
+    /// The body of the request is JSON, and means nothing here.
+    #[error("the body must be {{\"ids\": […]}} with at most {MAX_IDS} 32-bit integers")]
+    UnusableBody,
+    /// As many exports run as may run at the same time.
+    #[error("too many exports are running")]
+    TooManyExports,
+    /// The client takes no more of the export.
+    #[error("the client did not take the export in time")]
+    ClientTooSlow,
+    /// What the client asks for is not there.
+    #[error("{0}")]
+    NotFound(String),
+    /// The migrations have not run, or what this release needs is gone.
+    #[error("the schema is not up to date yet")]
+    SchemaBehind,
+    /// The database cannot be reached, refuses the login, or takes too long.
+    #[error("the database does not answer")]
+    Unavailable(#[source] BoxDynError),
+    /// As many calls for prices are under way as may be, and none has ended in time.
+    #[error("too many requests wait for prices")]
+    TooManyCalls,
+    /// The price, or the record with it, has taken too long.
+    #[error("the price did not come in time")]
+    PriceTooLate,
+    /// The service of prices cannot be reached, or its answer is of no use.
+    #[error("the price service gave no usable answer: {0}")]
+    NoPrice(String),
+    /// The database rejects the query: the bug is in this service.
+    #[error("a query failed")]
+    Query(#[source] sqlx::Error),
+    /// A record cannot be written as JSON: the bug is in this service.
+    #[error("cannot write JSON")]
+    Json(#[from] serde_json::Error),
+    /// The metrics cannot be written as text: the bug is in this service.
+    #[error("cannot write the metrics")]
+    Metrics(#[from] prometheus::Error),
+    /// A task of this service has panicked: the bug is in this service.
+    #[error("a task has panicked")]
+    Panicked(#[source] JoinError),
+}
+
+/// What the log gets of an error.
+enum Log {
+    /// The client has been told all there is.
+    Nothing,
+    /// It may pass by itself. All requests of an outage fail alike, so not each of them gets a line.
+    Warning,
+    /// The bug is in this service.
+    Error,
+}
+
+impl Error {
+    /// What an error becomes: the status, what the log gets, and what the client is told.
+    ///
+    /// What it holds of the database or the service of prices is for the log alone: a client has no
+    /// business with SQL, hosts or users.
+    fn becomes(&self) -> (Status, Log, String) {
+        let text = self.to_string();
+        match self {
+            Error::BadRequest(_) => (Status::BadRequest, Log::Nothing, text),
+            Error::NotFound(_) => (Status::NotFound, Log::Nothing, text),
+            Error::ClientTooSlow => (Status::RequestTimeout, Log::Nothing, text),
+            Error::BodyTooLarge => (Status::PayloadTooLarge, Log::Nothing, text),
+            Error::UnsupportedMediaType => (Status::UnsupportedMediaType, Log::Nothing, text),
+            Error::UnusableBody => (Status::UnprocessableEntity, Log::Nothing, text),
+            Error::SchemaBehind
+            | Error::Unavailable(_)
+            | Error::TooManyExports
+            | Error::TooManyCalls => (Status::ServiceUnavailable, Log::Warning, text),
+            Error::PriceTooLate => (Status::GatewayTimeout, Log::Warning, text),
+            Error::NoPrice(_) => {
+                let text = "the price service gave no usable answer".into();
+                (Status::BadGateway, Log::Warning, text)
+            }
+            Error::Query(_) | Error::Json(_) | Error::Metrics(_) | Error::Panicked(_) => {
+                let text = "an unexpected error occurred".into();
+                (Status::InternalServerError, Log::Error, text)
+            }
+        }
+    }
+
+    /// What the client is told.
+    pub fn problem(&self) -> Problem {
+        let (status, _log, detail) = self.becomes();
+        Problem::new(status, detail)
+    }
+}
+
+/// Every request of an outage fails for the same reason, so one line per second and reason tells enough.
+static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
+    LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
+
+/// Makes an `Error` something that a handler can return.
+impl<'r> Responder<'r, 'static> for Error {
+    fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
+        let (status, log, detail) = self.becomes();
+        match log {
+            Log::Nothing => {}
+            Log::Warning => {
+                if let Some(suppressed) = WARNINGS.admit(discriminant(&self), Instant::now()) {
+                    warn!(suppressed, "{}", with_causes(&self));
+                }
+            }
+            Log::Error => error!("{}", with_causes(&self)),
+        }
+        Problem::new(status, detail).respond_to(request)
+    }
+}
+// ANCHOR_END: error
+
+// ANCHOR: from-json
+/// Tells why a body could not be read as JSON of the right form.
+impl From<json::Error<'_>> for Error {
+    fn from(error: json::Error<'_>) -> Error {
+        match error {
+            // Rocket stops reading at the limit, see `settings.rs`.
+            json::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                Error::BodyTooLarge
+            }
+            // serde stops at the first thing that it cannot use. Whether all of it is JSON comes first.
+            json::Error::Parse(text, _) if serde_json::from_str::<IgnoredAny>(text).is_ok() => {
+                Error::UnusableBody
+            }
+            json::Error::Io(_) | json::Error::Parse(..) => {
+                Error::BadRequest("the body must be JSON")
+            }
+        }
+    }
+}
+// ANCHOR_END: from-json
+
+// ANCHOR: from-reqwest
+/// Tells why a call has failed: the innermost cause says it, those around it only that it was a request.
+impl From<reqwest::Error> for Error {
+    fn from(error: reqwest::Error) -> Error {
+        let causes = successors(error.source(), |cause| (*cause).source());
+        let reason = causes.last().map(|cause| cause.to_string());
+        Error::NoPrice(reason.unwrap_or_else(|| error.to_string()))
+    }
+}
+// ANCHOR_END: from-reqwest
+
+// ANCHOR: from-sqlx
+/// Tells an outage from a query that is wrong. Thanks to this, `?` does the rest.
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Error {
+        if is_outage(&error) {
+            Error::Unavailable(error.into())
+        } else {
+            Error::Query(error)
+        }
+    }
+}
+
+/// Whether it is the database's trouble, which may pass, rather than the query's.
+pub fn is_outage(error: &sqlx::Error) -> bool {
+    match error {
+        // The next one is prepared for the new schema.
+        stale if is_stale_plan(stale) => true,
+        sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
+        // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
+        sqlx::Error::Database(error) => match error.code().as_deref() {
+            // Only for reading since another server took over, out of memory, too many connections, closed to
+            // connections, a lock that did not come, took too long.
+            Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
+            // Lost, refused, no such database, rolled back, stopping.
+            Some(code) => ["08", "28", "3D", "40", "57P"]
+                .iter()
+                .any(|class| code.starts_with(class)),
+            None => false,
+        },
+        _ => false,
+    }
+}
+// ANCHOR_END: from-sqlx
+
+// ANCHOR: stale-plan
+/// Whether somebody has changed the schema since the statement was prepared. The database then refuses
+/// it, and has done nothing.
+pub fn is_stale_plan(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(error) = error else {
+        return false;
+    };
+    match error.code().as_deref() {
+        // There is no such statement.
+        Some("26000") => true,
+        // The code alone says "not supported", and that is a bug of ours.
+        Some("0A000") => {
+            let error = error.try_downcast_ref::<PgDatabaseError>();
+            error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")
+        }
+        _ => false,
+    }
+}
+// ANCHOR_END: stale-plan

@@ -1,0 +1,113 @@
+//! The service: reads its settings, puts its parts together, and answers until it is told to stop.
+
+mod api_key;
+mod catchers;
+mod causes;
+mod database;
+mod error;
+mod export;
+mod exporter;
+mod health;
+mod health_check;
+mod logging;
+mod measures;
+mod metrics;
+mod migrations;
+mod object;
+mod pool;
+mod price;
+mod prices;
+mod problem;
+mod rate_limit;
+mod read;
+mod ready;
+mod record;
+mod records;
+mod request_id;
+mod request_span;
+mod rocket_log;
+mod settings;
+mod start;
+mod telemetry;
+#[cfg(test)]
+mod tests;
+mod trace_context;
+mod visit;
+mod visits;
+
+use std::{env, process::ExitCode};
+
+use rocket::{Build, Rocket, catchers, routes};
+
+use crate::{
+    api_key::ApiKeys, database::Database, export::Exports, measures::Measures, migrations::Schema,
+    prices::Prices, request_id::RequestLog, request_span::in_spans, settings::Settings,
+    telemetry::Telemetry,
+};
+
+// ANCHOR: main
+#[rocket::main]
+async fn main() -> ExitCode {
+    let settings = match Settings::from_environment() {
+        Ok(settings) => settings,
+        Err(error) => return start::refuse(&error),
+    };
+    if env::args().nth(1).as_deref() == Some("health") {
+        return health_check::run(&settings);
+    }
+    let telemetry = match Telemetry::start(&settings.telemetry) {
+        Ok(telemetry) => telemetry,
+        Err(error) => return start::refuse(&error),
+    };
+    logging::start(settings.log.clone(), telemetry.tracer());
+    let ended = start::launch(service(&settings)).await;
+    telemetry.shutdown().await;
+    ended
+}
+
+/// Puts the service together. Nothing listens yet.
+fn service(settings: &Settings) -> Rocket<Build> {
+    let schema = Schema::default();
+    let service = rocket::custom(settings.rocket())
+        .attach(RequestLog)
+        .attach(Measures::new())
+        .attach(schema.migrate_on_liftoff(&settings.database))
+        .manage(schema)
+        .manage(Database::new(&settings.database))
+        .manage(Exports::new(settings))
+        .manage(ApiKeys::new(settings.api_keys.clone()))
+        .mount(
+            "/",
+            in_spans(routes![
+                health::health,
+                ready::ready,
+                metrics::metrics,
+                read::read,
+                records::records,
+                export::export,
+                visit::visit,
+                visits::visits,
+            ]),
+        )
+        .register(
+            "/",
+            catchers![
+                api_key::unauthorized,
+                catchers::malformed,
+                catchers::nothing_here,
+                catchers::unexpected,
+            ],
+        );
+    match &settings.prices.url {
+        Some(url) => with_prices(service, Prices::new(url, &settings.prices)),
+        None => service,
+    }
+}
+
+/// The routes that need another service. Where there is none, there is nothing at their paths.
+fn with_prices(service: Rocket<Build>, prices: Prices) -> Rocket<Build> {
+    service
+        .manage(prices)
+        .mount("/", in_spans(routes![price::price]))
+}
+// ANCHOR_END: main

@@ -1,0 +1,16 @@
+//! `GET /metrics`: the metrics as Prometheus reads them. They are the same that a collector gets.
+
+use prometheus::{TEXT_FORMAT, TextEncoder};
+use rocket::{get, http::ContentType};
+
+use crate::error::Error;
+
+// ANCHOR: metrics
+/// Answers all metrics. Like `/health` it needs no key: nginx keeps it from strangers.
+#[get("/metrics")]
+pub fn metrics() -> Result<(ContentType, String), Error> {
+    let text = TextEncoder::new().encode_to_string(&prometheus::gather())?;
+    let version = ContentType::parse_flexible(TEXT_FORMAT).unwrap_or(ContentType::Plain);
+    Ok((version, text))
+}
+// ANCHOR_END: metrics

@@ -1,0 +1,263 @@
+//! The pool: connections are opened when somebody needs one, are lent to one request at a time, and are closed unless
+//! the work on them has ended well.
+
+use std::{
+    sync::{Arc, LazyLock, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use deadpool::{
+    Status,
+    managed::{self, Metrics, Object, PoolError, QueueMode, RecycleError, RecycleResult},
+};
+use opentelemetry::{KeyValue, metrics::Meter};
+use rocket::tokio::{
+    sync::Notify,
+    time::{sleep, timeout},
+};
+use sqlx::{ConnectOptions, Connection, PgConnection, postgres::PgConnectOptions};
+use tracing::warn;
+
+use crate::{error::Error, rate_limit::RateLimit};
+
+/// A connection that was lent so short a time ago is lent again without a question.
+const FRESH: Duration = Duration::from_millis(500);
+
+/// A connection that is older is not lent again: its session has grown in the server, and its address may belong to another one now.
+const MAX_AGE: Duration = Duration::from_secs(30 * 60);
+
+/// How long a server that has refused a connection is not asked for another one.
+const FULL: Duration = Duration::from_millis(200);
+
+/// How long to wait before the next attempt to get a connection.
+const PAUSE: Duration = Duration::from_millis(50);
+
+// ANCHOR: manager
+/// What deadpool has to know about connections: how to open one, and which may be lent again.
+struct Connections {
+    options: PgConnectOptions,
+    /// When the server has last refused one too many.
+    refused: Mutex<Option<Instant>>,
+}
+
+impl managed::Manager for Connections {
+    /// A place in the pool, with the connection in it unless that is lent, was closed, or was refused.
+    type Type = Option<PgConnection>;
+    type Error = sqlx::Error;
+
+    async fn create(&self) -> sqlx::Result<Option<PgConnection>> {
+        self.open().await
+    }
+
+    /// After an error deadpool drops the place, and tries the next one or creates one.
+    async fn recycle(
+        &self,
+        place: &mut Option<PgConnection>,
+        metrics: &Metrics,
+    ) -> RecycleResult<sqlx::Error> {
+        let Some(connection) = place else {
+            return Err(RecycleError::message("the connection was closed"));
+        };
+        if metrics.age() > MAX_AGE {
+            return Err(RecycleError::message("the connection is old"));
+        }
+        if metrics.last_used() > FRESH {
+            connection.ping().await?;
+        }
+        Ok(())
+    }
+}
+// ANCHOR_END: manager
+
+// ANCHOR: open
+/// All requests of an outage try again and again, so one line per second tells enough.
+static REFUSALS: LazyLock<RateLimit<()>> = LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
+
+impl Connections {
+    fn new(options: PgConnectOptions) -> Connections {
+        let refused = Mutex::default();
+        Connections { options, refused }
+    }
+
+    /// Opens a connection; none when the server gives no more. A server that is being restarted refuses for a moment, so this tries
+    /// again until the request gives up. The request then knows only how long it has waited; the reason is logged here.
+    async fn open(&self) -> sqlx::Result<Option<PgConnection>> {
+        if self.server_is_full() {
+            return Ok(None);
+        }
+        loop {
+            let error = match self.options.connect().await {
+                Err(error) if may_pass(&error) => error,
+                opened => return opened.map(Some),
+            };
+            if let Some(suppressed) = REFUSALS.admit((), Instant::now()) {
+                warn!(suppressed, "no connection, trying again: {error}");
+            }
+            if is_one_too_many(&error) {
+                *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+                return Ok(None);
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Whether the server has refused one too many so short a time ago that asking again would only keep it busy.
+    fn server_is_full(&self) -> bool {
+        let refused = *self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refused.is_some_and(|refused| refused.elapsed() < FULL)
+    }
+}
+
+/// Whether no server listens at the address, or it stops, starts, or gives no more connections.
+fn may_pass(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(database) => {
+            database.code().as_deref() == Some("57P03") || is_one_too_many(error)
+        }
+        _ => false,
+    }
+}
+
+/// Whether the server, the database or the user has as many connections as it may have.
+fn is_one_too_many(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.as_deref() == Some("53300")
+}
+// ANCHOR_END: open
+
+// ANCHOR: pool
+/// A fixed number of places, and how long a request waits for the connection in one of them.
+pub struct Pool {
+    places: managed::Pool<Connections>,
+    given_back: Arc<Notify>,
+    limit: Duration,
+}
+
+impl Pool {
+    /// Opens nothing yet: each connection is opened when a request first needs it.
+    #[expect(
+        clippy::expect_used,
+        reason = "this fails only where deadpool keeps time limits and has no runtime for them"
+    )]
+    pub fn new(options: PgConnectOptions, size: usize, limit: Duration) -> Pool {
+        let places = managed::Pool::builder(Connections::new(options))
+            .max_size(size)
+            // The one that was used last is lent next: it is fresh.
+            .queue_mode(QueueMode::Lifo)
+            .build()
+            .expect("deadpool keeps no time limits here");
+        Pool {
+            places,
+            given_back: Arc::default(),
+            limit,
+        }
+    }
+
+    /// Tells whoever reads the metrics how many connections there are, and how many requests wait for one.
+    pub fn measure(&self, meter: &Meter) {
+        let of_the_pool = || KeyValue::new("db.client.connection.pool.name", "records");
+        let connections = self.places.clone();
+        meter
+            .i64_observable_up_down_counter("db.client.connection.count")
+            .with_unit("{connection}")
+            .with_callback(move |seen| {
+                let Status {
+                    size, available, ..
+                } = connections.status();
+                for (state, connections) in [("idle", available), ("used", size - available)] {
+                    let state = KeyValue::new("db.client.connection.state", state);
+                    seen.observe(as_i64(connections), &[of_the_pool(), state]);
+                }
+            })
+            .build();
+        let connections = self.places.clone();
+        meter
+            .i64_observable_up_down_counter("db.client.connection.pending_requests")
+            .with_unit("{request}")
+            .with_callback(move |seen| {
+                seen.observe(as_i64(connections.status().waiting), &[of_the_pool()]);
+            })
+            .build();
+        let max = as_i64(self.places.status().max_size);
+        meter
+            .i64_observable_up_down_counter("db.client.connection.max")
+            .with_unit("{connection}")
+            .with_callback(move |seen| seen.observe(max, &[of_the_pool()]))
+            .build();
+    }
+
+    /// Lends a connection. One time limit covers all of it: waiting for a place, asking the
+    /// connections that have been idle, opening a new one.
+    ///
+    /// # Errors
+    /// There is no connection within the time limit, or none can be opened.
+    pub async fn lend(&self) -> Result<Lent, Error> {
+        let Ok(lent) = timeout(self.limit, self.next()).await else {
+            // One connection was asked in vain, perhaps. Those that were idle as long need not be.
+            self.places.retain(|_, metrics| metrics.last_used() < FRESH);
+            let limit = self.limit.as_millis();
+            return Err(Error::Unavailable(
+                format!("no connection within {limit} ms").into(),
+            ));
+        };
+        lent
+    }
+
+    /// The next connection that there is. When the server gives no more of them, it is one that
+    /// another request gives back.
+    async fn next(&self) -> Result<Lent, Error> {
+        loop {
+            let mut place = self.places.get().await?;
+            if let Some(connection) = place.take() {
+                let given_back = Arc::clone(&self.given_back);
+                return Ok(Lent {
+                    connection,
+                    place,
+                    given_back,
+                });
+            }
+            drop(place);
+            let _ = timeout(PAUSE, self.given_back.notified()).await;
+        }
+    }
+}
+// ANCHOR_END: pool
+
+fn as_i64(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+// ANCHOR: lent
+/// A connection that is lent, and the place that it was taken from.
+///
+/// Dropped as it is, it closes the connection and then frees the place: an answer may still be on
+/// its way, or half a transaction open, and the next request must not get either. So a time limit, a
+/// `?` and a panic need no further care.
+pub struct Lent {
+    pub connection: PgConnection,
+    place: Object<Connections>,
+    given_back: Arc<Notify>,
+}
+
+impl Lent {
+    /// Puts the connection back into its place, for the next request. Nothing may be under way on it.
+    pub fn give_back(mut self) {
+        *self.place = Some(self.connection);
+        drop(self.place);
+        self.given_back.notify_one();
+    }
+}
+// ANCHOR_END: lent
+
+// ANCHOR: from-pool
+/// Tells why there is no connection: the database has refused one, or something else is in the way.
+impl From<PoolError<sqlx::Error>> for Error {
+    fn from(error: PoolError<sqlx::Error>) -> Error {
+        match error {
+            PoolError::Backend(error) => error.into(),
+            other => Error::Unavailable(other.into()),
+        }
+    }
+}
+// ANCHOR_END: from-pool

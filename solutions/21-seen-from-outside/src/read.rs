@@ -1,0 +1,38 @@
+//! `GET /read/<id>`: one record, by its id.
+
+use rocket::{State, get, serde::json::Json};
+
+use crate::{api_key::ApiKey, database::Database, error::Error, record::Record};
+
+// ANCHOR: read
+/// Answers the record, or 400 when the id is no 32-bit integer, 404 when no record has it, 503 when
+/// the database does not answer. Without a key that counts it does not run.
+#[get("/read/<id>")]
+pub async fn read(
+    _key: ApiKey,
+    id: Result<i32, &str>,
+    database: &State<Database>,
+) -> Result<Json<Record>, Error> {
+    let id = id.map_err(|_| Error::BadRequest("id must be a 32-bit integer"))?;
+    find(id, database).await.map(Json)
+}
+
+/// The record with this id.
+///
+/// # Errors
+/// No record has it, or the database does not answer.
+pub async fn find(id: i32, database: &Database) -> Result<Record, Error> {
+    let record: Option<Record> = database
+        .read("SELECT records", async |connection| {
+            sqlx::query_as(
+                "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1",
+            )
+            .bind(id)
+            .fetch_optional(connection)
+            .await
+        })
+        .await?;
+
+    record.ok_or_else(|| Error::NotFound(format!("there is no record with id {id}")))
+}
+// ANCHOR_END: read

@@ -1,0 +1,78 @@
+//! `GET /records?after=&limit=`: the records, page by page.
+
+use rocket::{FromForm, State, form, get, serde::json::Json};
+use serde::Serialize;
+
+use crate::{api_key::ApiKey, database::Database, error::Error, record::Record};
+
+// ANCHOR: page
+/// One page. `next` is the `after` of the page that follows, if there is one.
+#[derive(Serialize)]
+pub struct Page {
+    records: Vec<Record>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<i32>,
+}
+// ANCHOR_END: page
+
+// ANCHOR: page-query
+/// The page that a client asks for.
+#[derive(FromForm)]
+pub struct PageQuery {
+    /// The id before the first record.
+    #[field(default = 0)]
+    after: i32,
+    /// The most records on the page.
+    #[field(default = 100, validate = range(1..=1000))]
+    limit: u16,
+}
+
+/// Says what is wrong with a query, one thing at a time.
+impl From<form::Errors<'_>> for Error {
+    fn from(errors: form::Errors<'_>) -> Error {
+        Error::BadRequest(if errors.iter().any(|error| error.is_for("after")) {
+            "after must be a 32-bit integer"
+        } else {
+            "limit must be a whole number from 1 to 1000"
+        })
+    }
+}
+// ANCHOR_END: page-query
+
+// ANCHOR: records
+/// Answers the records with the smallest ids after `after`, at most `limit` of them; 400 when one of
+/// the two cannot be used, 503 when the database does not answer.
+///
+/// The page starts at a key, not at a count of rows to skip: the index leads straight to it, however
+/// far back it is, and rows that come or go before it do not shift it.
+#[get("/records?<page..>")]
+pub async fn records(
+    _key: ApiKey,
+    page: form::Result<'_, PageQuery>,
+    database: &State<Database>,
+) -> Result<Json<Page>, Error> {
+    let PageQuery { after, limit } = page?;
+
+    // One more than asked for, to know whether there is a next page.
+    let mut records: Vec<Record> = database
+        .read("SELECT records", async |connection| {
+            sqlx::query_as(
+                "SELECT id, value, odd, divisible_by_3, visited FROM records \
+                 WHERE id > $1 ORDER BY id LIMIT $2",
+            )
+            .bind(after)
+            .bind(i64::from(limit) + 1)
+            .fetch_all(connection)
+            .await
+        })
+        .await?;
+
+    let limit = usize::from(limit);
+    let mut next = None;
+    if records.len() > limit {
+        records.truncate(limit);
+        next = records.last().map(|record| record.id);
+    }
+    Ok(Json(Page { records, next }))
+}
+// ANCHOR_END: records

@@ -1,0 +1,89 @@
+//! The span of a request: its begin, its end, and the layer around each handler that runs it inside. Each line that is logged inside
+//! it has the ids of request and trace, also those of libraries, which know nothing of requests.
+
+use opentelemetry::trace::{Status as Outcome, TraceContextExt};
+use rocket::{
+    Data, Request, Route, async_trait,
+    http::Status,
+    route::{self, Handler},
+};
+use tracing::{Instrument, Span, error_span, field::Empty, warn};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+use crate::{request_id::RequestId, trace_context};
+
+// ANCHOR: request-span
+/// The span of this request. It is as urgent as an error, so that it is there at every `LOG_LEVEL`.
+///
+/// Name and parent are known from the beginning: a span that has been started changes neither.
+pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
+    request.local_cache(|| {
+        let method = request.method().as_str();
+        let route = route_of(request);
+        let name = match &route {
+            Some(route) => format!("{method} {route}"),
+            None => method.to_owned(),
+        };
+        let span = error_span!(
+            "request",
+            otel.name = name,
+            otel.kind = "server",
+            request_id = %RequestId::of(request),
+            trace_id = Empty,
+        );
+        if let Err(error) = span.set_parent(trace_context::of(request)) {
+            warn!("a trace begins anew: {error}");
+        }
+        // What follows is for the telemetry alone, not for each line of the log.
+        span.set_attribute("http.request.method", method);
+        if let Some(route) = route {
+            span.set_attribute("http.route", route);
+        }
+        span.set_attribute("url.scheme", "http");
+        span.set_attribute("url.path", request.uri().path().to_string()); // without the query, which may hold a key
+        let trace_id = span.context().span().span_context().trace_id();
+        span.record("trace_id", trace_id.to_string());
+        span
+    })
+}
+
+/// Says in the span how the request was answered. An error of the client's is none of ours.
+pub fn answered(request: &Request<'_>, status: Status) {
+    let span = request_span(request);
+    span.set_attribute("http.response.status_code", i64::from(status.code));
+    if status.class().is_server_error() {
+        span.set_attribute("error.type", status.code.to_string());
+        span.set_status(Outcome::error(""));
+    }
+}
+
+/// The route of this request with the names of its parameters, such as `/read/{id}`.
+pub fn route_of(request: &Request<'_>) -> Option<String> {
+    let path = request.route()?.uri.path();
+    Some(path.replace('<', "{").replace('>', "}"))
+}
+// ANCHOR_END: request-span
+
+// ANCHOR: in-span
+/// The handler of a route, run in the span of its request. The guards, and what makes an answer of the
+/// handler's result, run inside it as well: Rocket's macros put them into the handler.
+#[derive(Clone)]
+struct InSpan(Box<dyn Handler>);
+
+#[async_trait]
+impl Handler for InSpan {
+    async fn handle<'r>(&self, request: &'r Request<'_>, data: Data<'r>) -> route::Outcome<'r> {
+        let span = request_span(request).clone();
+        self.0.handle(request, data).instrument(span).await
+    }
+}
+
+/// Runs the handlers of these routes in spans. A fairing cannot: it sees a request before its handler
+/// and after it, never around it.
+pub fn in_spans(mut routes: Vec<Route>) -> Vec<Route> {
+    for route in &mut routes {
+        route.handler = Box::new(InSpan(route.handler.clone()));
+    }
+    routes
+}
+// ANCHOR_END: in-span

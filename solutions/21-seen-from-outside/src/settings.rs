@@ -1,0 +1,312 @@
+//! The settings of the service, read from environment variables once, at the start.
+
+use std::{
+    env,
+    net::IpAddr,
+    num::{NonZeroU16, NonZeroU32},
+    time::Duration,
+};
+
+use rocket::figment::Figment;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use tracing::{Level, level_filters::LevelFilter};
+use tracing_subscriber::filter::Targets;
+
+/// The largest body that is read as JSON, in bytes.
+pub const MAX_BODY_BYTES: usize = 32 * 1024;
+
+/// The most ids in one request.
+pub const MAX_IDS: usize = 1000;
+
+// ANCHOR: settings
+/// Everything that can be set, checked: a service that has its `Settings` can start. No `Debug`:
+/// some of it is secret.
+pub struct Settings {
+    /// The address to listen on.
+    pub address: IpAddr,
+    /// The port to listen on.
+    pub port: u16,
+    /// The keys that count.
+    pub api_keys: Vec<String>,
+    /// For the database and its pool.
+    pub database: DatabaseSettings,
+    /// The longest that an export waits for its client.
+    pub export_timeout: Duration,
+    /// The longest that an export may take as a whole.
+    pub export_deadline: Duration,
+    /// For the service of prices.
+    pub prices: PriceSettings,
+    /// For spans and metrics.
+    pub telemetry: TelemetrySettings,
+    /// Which lines are written.
+    pub log: Targets,
+}
+
+/// The settings of the database.
+pub struct DatabaseSettings {
+    /// Where PostgreSQL is, and with which user and password to go there.
+    pub url: PgConnectOptions,
+    /// The most connections that are open at the same time.
+    pub pool_size: NonZeroU16,
+    /// The longest that a request waits for a connection.
+    pub timeout: Duration,
+    /// The longest that an attempt to migrate may take.
+    pub migration_timeout: Duration,
+}
+
+/// The settings of spans and metrics. Their variables are OpenTelemetry's, and its SDK reads the rest
+/// of them itself.
+pub struct TelemetrySettings {
+    /// What the service calls itself.
+    pub service_name: String,
+    /// Whether there is a collector to send them to.
+    pub is_sent: bool,
+    /// The share of traces that are kept, of those that begin here.
+    pub share: f64,
+    /// The longest that an export may take.
+    pub timeout: Duration,
+}
+
+/// The settings of the calls for prices.
+pub struct PriceSettings {
+    /// Where the service of prices is; without it there are no prices.
+    pub url: Option<String>,
+    /// The most calls that are under way at the same time.
+    pub limit: NonZeroU32,
+    /// The longest that a request waits for its turn.
+    pub wait: Duration,
+    /// The longest that a call may take.
+    pub timeout: Duration,
+    /// The longest that a request with a price may take as a whole.
+    pub deadline: Duration,
+}
+
+impl Settings {
+    /// Reads the settings. What the environment does not say has the default that stands here.
+    ///
+    /// # Errors
+    /// What is wrong with a variable, in a sentence for the person who set it.
+    pub fn from_environment() -> Result<Settings, String> {
+        Ok(Settings {
+            address: setting("ADDRESS", "127.0.0.1", ip_address)?,
+            port: setting("PORT", "8080", port)?,
+            api_keys: secret("API_KEYS", keys)?,
+            database: DatabaseSettings {
+                url: secret("DATABASE_URL", postgres_url)?,
+                pool_size: setting("DATABASE_POOL_SIZE", "10", pool_size)?,
+                timeout: setting("DATABASE_TIMEOUT_MS", "1000", milliseconds)?,
+                migration_timeout: setting("MIGRATION_TIMEOUT_MS", "3600000", up_to_a_day)?,
+            },
+            export_timeout: setting("EXPORT_TIMEOUT_MS", "10000", milliseconds)?,
+            export_deadline: setting("EXPORT_DEADLINE_MS", "600000", up_to_a_day)?,
+            prices: PriceSettings {
+                url: match env::var_os("UPSTREAM_URL") {
+                    Some(_) => Some(secret("UPSTREAM_URL", http_url)?),
+                    None => None,
+                },
+                limit: setting("UPSTREAM_LIMIT", "64", calls)?,
+                wait: setting("UPSTREAM_WAIT_MS", "250", milliseconds)?,
+                timeout: setting("UPSTREAM_TIMEOUT_MS", "1000", milliseconds)?,
+                deadline: setting("PRICE_DEADLINE_MS", "1500", milliseconds)?,
+            },
+            telemetry: TelemetrySettings {
+                service_name: setting("OTEL_SERVICE_NAME", "records", name)?,
+                is_sent: match env::var_os("OTEL_EXPORTER_OTLP_ENDPOINT") {
+                    Some(_) => secret("OTEL_EXPORTER_OTLP_ENDPOINT", http_url).map(|_| true)?,
+                    None => false,
+                },
+                share: setting("OTEL_TRACES_SAMPLER_ARG", "1", share)?,
+                timeout: setting("OTEL_EXPORTER_OTLP_TIMEOUT", "10000", milliseconds)?,
+            },
+            log: match env::var_os("RUST_LOG") {
+                Some(_) => setting("RUST_LOG", "", directives)?,
+                None => setting("LOG_LEVEL", "warn", log_level)?,
+            },
+        })
+    }
+
+    /// The part of the settings that Rocket needs, in its own form.
+    pub fn rocket(&self) -> Figment {
+        let longest_request = self.prices.deadline.max(2 * self.database.timeout);
+        rocket::Config::figment()
+            .merge(("address", self.address))
+            .merge(("port", self.port))
+            .merge(("limits.json", MAX_BODY_BYTES))
+            // After SIGTERM nothing new is accepted. A running request may take as long as it may
+            // wait for a connection and for an answer on it, or until its deadline; then connections
+            // are closed.
+            .merge(("shutdown.grace", in_seconds(longest_request) + 1))
+            .merge(("shutdown.mercy", 1))
+    }
+}
+// ANCHOR_END: settings
+
+/// Rocket counts its time limits in whole seconds.
+fn in_seconds(duration: Duration) -> u64 {
+    (duration + Duration::from_millis(999)).as_secs()
+}
+
+/// What a variable has to be set to, for the person who sets it.
+type Expected = &'static str;
+
+// ANCHOR: setting
+/// Reads a variable, or else its default.
+fn setting<T>(
+    variable: &str,
+    default: &str,
+    read: fn(&str) -> Result<T, Expected>,
+) -> Result<T, String> {
+    let text = env::var_os(variable).unwrap_or_else(|| default.into());
+    read(&text.to_string_lossy()).map_err(|expected| {
+        format!("{variable} is {text:?}, which cannot be used; set it to {expected}")
+    })
+}
+// ANCHOR_END: setting
+
+/// Reads a variable that has no default: everyone who has read this course would know the key of a
+/// service whose owner forgot to set one. Its value is not repeated: what is said here ends up in logs.
+fn secret<T>(variable: &str, read: fn(&str) -> Result<T, Expected>) -> Result<T, String> {
+    let text = env::var_os(variable).unwrap_or_default();
+    read(text.to_str().unwrap_or_default()).map_err(|expected| {
+        let trouble = if text.is_empty() {
+            "is not set"
+        } else {
+            "cannot be used"
+        };
+        format!("{variable} {trouble}; set it to {expected}")
+    })
+}
+
+fn ip_address(text: &str) -> Result<IpAddr, Expected> {
+    text.parse()
+        .map_err(|_| "an IP address, such as 127.0.0.1 or 0.0.0.0")
+}
+
+fn port(text: &str) -> Result<u16, Expected> {
+    text.parse().map_err(|_| "a port number, 0 to 65535")
+}
+
+/// Reads keys between commas. An empty one is refused: an empty header would be a valid key.
+fn keys(text: &str) -> Result<Vec<String>, Expected> {
+    let keys: Vec<String> = text.split(',').map(|key| key.trim().to_owned()).collect();
+    if keys.iter().any(String::is_empty) {
+        return Err("keys, separated by single commas");
+    }
+    Ok(keys)
+}
+
+/// Reads a `postgres://` URL. sqlx takes other addresses for one of PostgreSQL, too. It would only notice
+/// at the first connection that there is no TLS in this program, and a client as a 500.
+fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
+    let is_postgres = text.starts_with("postgres://") || text.starts_with("postgresql://");
+    match text.parse() {
+        Ok(url) if is_postgres && asks_for_tls(&url) && cfg!(not(feature = "tls")) => {
+            Err("a URL without TLS in its sslmode, or build this program with --features tls")
+        }
+        Ok(url) if is_postgres => Ok(without_brackets(url)),
+        _ => Err("postgres://user:password@host:port/database \
+                  (special characters in the password are percent-encoded)"),
+    }
+}
+
+/// sqlx would look up the host with the brackets that an IPv6 address has in a URL.
+fn without_brackets(url: PgConnectOptions) -> PgConnectOptions {
+    let host = url.get_host().trim_matches(['[', ']']).to_owned();
+    url.host(&host)
+}
+
+fn asks_for_tls(database: &PgConnectOptions) -> bool {
+    match database.get_ssl_mode() {
+        PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => false,
+        PgSslMode::Require | PgSslMode::VerifyCa | PgSslMode::VerifyFull => true,
+    }
+}
+
+fn pool_size(text: &str) -> Result<NonZeroU16, Expected> {
+    text.parse()
+        .map_err(|_| "a whole number of connections, 1 to 65535")
+}
+
+// ANCHOR: milliseconds
+/// Reads a time limit. One below 250 ms is refused: opening a connection may take as long. One above
+/// an hour was meant in another unit.
+fn milliseconds(text: &str) -> Result<Duration, Expected> {
+    match text.parse() {
+        Ok(limit @ 250..=3_600_000) => Ok(Duration::from_millis(limit)),
+        _ => Err("a whole number of milliseconds, 250 to 3600000"),
+    }
+}
+// ANCHOR_END: milliseconds
+
+/// Reads a time limit of something that may take hours.
+fn up_to_a_day(text: &str) -> Result<Duration, Expected> {
+    match text.parse() {
+        Ok(limit @ 250..=86_400_000) => Ok(Duration::from_millis(limit)),
+        _ => Err("a whole number of milliseconds, 250 to 86400000"),
+    }
+}
+
+/// Reads an `http://` URL, without a slash at its end: paths begin with one.
+fn http_url(text: &str) -> Result<String, Expected> {
+    match reqwest::Url::parse(text) {
+        Ok(url) if url.scheme() == "http" && url.query().is_none() && url.fragment().is_none() => {
+            Ok(text.trim_end_matches('/').to_owned())
+        }
+        _ => Err("http://host:port"),
+    }
+}
+
+fn calls(text: &str) -> Result<NonZeroU32, Expected> {
+    text.parse()
+        .map_err(|_| "a whole number of calls, 1 or more")
+}
+
+fn name(text: &str) -> Result<String, Expected> {
+    Ok(text.to_owned())
+}
+
+fn share(text: &str) -> Result<f64, Expected> {
+    match text.parse() {
+        Ok(share @ 0.0..=1.0) => Ok(share),
+        _ => Err("a share of traces, 0 to 1"),
+    }
+}
+
+/// Reads how much this service says, `info` being each request. Its libraries have to warn at least,
+/// to be heard.
+fn log_level(text: &str) -> Result<Targets, Expected> {
+    let level: Level = text
+        .parse()
+        .map_err(|_| "error, warn, info, debug or trace")?;
+    Ok(Targets::new()
+        .with_default(LevelFilter::WARN)
+        .with_target(env!("CARGO_CRATE_NAME"), level))
+}
+
+fn directives(text: &str) -> Result<Targets, Expected> {
+    text.parse()
+        .map_err(|_| "targets and their levels, such as warn,sqlx=debug")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_that_asks_for_tls_is_refused() {
+        for (mode, accepted) in [("prefer", true), ("require", false), ("verify-full", false)] {
+            let url = format!("postgres://user@db/records?sslmode={mode}");
+            let accepted = accepted || cfg!(feature = "tls");
+            assert_eq!(postgres_url(&url).is_ok(), accepted, "{mode}");
+        }
+    }
+
+    #[test]
+    fn the_url_of_a_provider_is_understood() {
+        let url = "postgres://me:%40%3A%2F%3F%23%5B%5D%25@[::1]:6432/records\
+                   ?application_name=records&connect_timeout=5&target_session_attrs=read-write\
+                   &channel_binding=prefer&gssencmode=disable";
+        let url = postgres_url(url).map_err(str::to_owned).unwrap();
+        assert_eq!((url.get_host(), url.get_port()), ("::1", 6432));
+    }
+}

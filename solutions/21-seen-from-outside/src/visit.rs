@@ -1,0 +1,35 @@
+//! `POST /records/<id>/visit`: marks one record as visited.
+
+use rocket::{State, post, serde::json::Json};
+
+use crate::{api_key::ApiKey, database::Database, error::Error, record::Record};
+
+// ANCHOR: visit
+/// Answers the record, visited now, and the same when it was so already. 400 when the id is no
+/// 32-bit integer, 404 when no record has it, 503 when the database does not answer.
+#[post("/records/<id>/visit")]
+pub async fn visit(
+    _key: ApiKey,
+    id: Result<i32, &str>,
+    database: &State<Database>,
+) -> Result<Json<Record>, Error> {
+    let id = id.map_err(|_| Error::BadRequest("id must be a 32-bit integer"))?;
+
+    let record: Option<Record> = database
+        .run("UPDATE records", async |connection| {
+            sqlx::query_as(
+                "UPDATE records SET visited = true WHERE id = $1 \
+                 RETURNING id, value, odd, divisible_by_3, visited",
+            )
+            .bind(id)
+            .fetch_optional(connection)
+            .await
+        })
+        .await?;
+
+    match record {
+        Some(record) => Ok(Json(record)),
+        None => Err(Error::NotFound(format!("there is no record with id {id}"))),
+    }
+}
+// ANCHOR_END: visit

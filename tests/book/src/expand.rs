@@ -105,7 +105,10 @@ impl<'a> Expander<'a> {
         match call.name.as_str() {
             "panes" | "code" => panes::render(self.workspace.root(), call),
             "include" => self.include(page, call),
-            "minutes" => Ok(schedule::minutes(self.exercise(call)?.minutes)),
+            "minutes" => match schedule::case(self.workspace, call) {
+                Some(case) => Ok(schedule::minutes(case.minutes)),
+                None => Ok(schedule::minutes(self.exercise(call)?.minutes)),
+            },
             "plan" => {
                 let [name] = call.takes("{{#plan one-day}}")?;
                 schedule::plan(self.workspace, self.site, &page.path, &self.catalogue, name)

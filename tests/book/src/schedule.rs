@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use crate::html::{block, escape};
+use crate::macros::MacroCall;
 use crate::plans::{DayPlan, FILE, SLOTS, Slots, Takes, What};
 use crate::site::{Site, link};
+use workshop_base::cases::DebugCase;
 use workshop_base::exercise::{Catalogue, Exercise, Minutes};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
@@ -245,6 +247,12 @@ fn left_out(plan: &DayPlan, catalogue: &Catalogue) -> String {
 /// `3. Read a record`.
 fn numbered(exercise: &Exercise) -> String {
     format!("{}. {}", exercise.number, exercise.title)
+}
+
+/// The debugging case whose minutes this macro says.
+pub fn case(workspace: &Workspace, call: &MacroCall) -> Option<DebugCase> {
+    let name = call.arguments.first()?;
+    DebugCase::named(workspace, name).ok()
 }
 
 /// `{{#minutes exercise-3}}`: one sentence.

@@ -5,6 +5,7 @@ use pulldown_cmark::{Event, Tag, TagEnd};
 use crate::check::minutes;
 use crate::html::{block, escape};
 use crate::macros;
+use crate::schedule;
 use crate::site::{Page, Site, link};
 use crate::source::Excerpt;
 use crate::tests_list::and;
@@ -120,11 +121,18 @@ impl<'a> Way<'a> {
     fn ahead(&self, page: &'a Page) -> Ahead<'a> {
         let reading = self.reading(page);
         let exercise = self.exercise(page);
-        let minutes = exercise.map_or(reading, |exercise| {
-            reading + exercise.minutes.doing + exercise.minutes.reviewing
+        let case = page
+            .calls()
+            .filter(|call| exercise.is_none() && call.name == "minutes")
+            .find_map(|call| schedule::case(self.workspace, &call));
+        let planned = exercise.map(|exercise| exercise.minutes);
+        let planned = planned.or(case.as_ref().map(|case| case.minutes));
+        let minutes = planned.map_or(reading, |planned| {
+            reading + planned.doing + planned.reviewing
         });
         let writes = match exercise {
             Some(exercise) => writes(exercise),
+            None if case.is_some() => "you debug a service".to_owned(),
             None => match minutes::turns(page) {
                 0 => "reading".to_owned(),
                 1 => "you edit code once".to_owned(),
@@ -280,6 +288,7 @@ fn title(page: &Page) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workshop_base::cases::DebugCase;
 
     fn checkout() -> Workspace {
         Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -353,6 +362,18 @@ mod tests {
         );
         assert!(page.contains(": you write src/main.rs"), "{page}");
         assert!(!page.contains("core way"), "{page}");
+    }
+
+    #[test]
+    fn a_debugging_case_is_announced_with_its_own_minutes() {
+        let (workspace, mut site) = (checkout(), site());
+        site.pages[4].text = "# Debug: it hangs\n\n{{#minutes hang}}\n".to_owned();
+        let catalogue = Catalogue::read(&workspace).expect("the exercises");
+        let (way, page) = (Way::new(&workspace, &site, &catalogue), &site.pages[3]);
+        let case = DebugCase::named(&workspace, "hang").expect("the case");
+        let minutes = 1 + case.minutes.doing + case.minutes.reviewing;
+        let told = format!("About {minutes} minutes: you debug a service.");
+        assert!(way.framed(page, &page.text).contains(&told));
     }
 
     #[test]

@@ -586,7 +586,7 @@ async fn an_index_in_the_making_is_left_alone(releases: &TwoReleases) -> TestRes
     let in_the_making = index_in_the_making(&mut database).await?;
     // The process in the database lives on, and builds.
     killed.kill();
-    releases.ready(Release::Two).await?;
+    let second = releases.ready(Release::Two).await?;
     two_at_the_index(&mut database).await;
     export.rollback().await?;
     // Release 2 fills the column when it has the index.
@@ -596,7 +596,11 @@ async fn an_index_in_the_making_is_left_alone(releases: &TwoReleases) -> TestRes
         whole == in_the_making,
         "the index that was in the making when release 2 was started again",
         "another one: the first one was taken away",
-    )
+    )?;
+    // Whoever drops it while it is built waits for the build, which waits in turn: the database ends one of the two, and it may be either.
+    let logged = second.logged();
+    let failed = logged.lines().find(|line| line.contains("trying again"));
+    expect(failed.is_none(), "an instance that leaves the build alone", failed.unwrap_or_default())
 }
 
 async fn two_instances_build_one_index(releases: &TwoReleases) -> TestResult {

@@ -650,7 +650,7 @@ async fn a_switch_that_cannot_end_gives_visits_back(services: &TwoServices) -> T
 /// One client's life: it visits its records, takes visits back, and sees what it has done.
 async fn visit_and_read(client: &Client, id: i32, times: usize) -> Result<(), Failure> {
     let (visit, read) = (format!("/records/{id}/visit"), format!("/read/{id}"));
-    let is_visited = times % 3 > 0;
+    let is_visited = !times.is_multiple_of(3);
     let method = if is_visited { Method::POST } else { Method::DELETE };
     expect_visited(&client.send(method, &visit).await?, is_visited)?;
     expect_visited(&client.get(&read).await?, is_visited)

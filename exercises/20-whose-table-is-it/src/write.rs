@@ -20,9 +20,12 @@ async fn if_mine<T>(
 ) -> sqlx::Result<Option<T>> {
     let mut transaction = connection.begin().await?;
     let owner = ownership::held(&mut transaction).await?;
-    let is_shared = owner == Owner::Me;
-    let (_answer, ids) = change(&mut transaction).await?;
-    todo!("{ids:?} become {visited}: who may, and who is told? Shared: {is_shared}")
+    if owner != Owner::MeAlone {
+        todo!("visits are shared: may this service write, and who is told that it's {visited}?");
+    }
+    let (answer, _ids) = change(&mut transaction).await?;
+    transaction.commit().await?;
+    Ok(Some(answer))
 }
 // ANCHOR_END: if-mine
 

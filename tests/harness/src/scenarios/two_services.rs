@@ -45,6 +45,8 @@ const KOTLIN_TIMEOUT: Duration = Duration::from_secs(4);
 const SIDE_BY_SIDE: usize = 4;
 /// What Kotlin's database needs to share visits: the service runs it by itself, and tests don't always start it.
 const SHARING: &str = "src/main/resources/migrations/0002_share_visits.sql";
+/// What the target's own database needs. Each crate of the exercise has the same: they are given.
+const MIGRATIONS: &str = "exercises/20-whose-table-is-it/migrations";
 /// What the target does with its own at its first start beside Kotlin.
 const FOLLOWS: &str = "UPDATE visits_ownership SET owner = 'kotlin', epoch = 1, shared = true";
 
@@ -101,7 +103,7 @@ impl TwoServices {
         sqlx::raw_sql(sqlx::AssertSqlSafe(sharing.to_owned()))
             .execute(&mut connection)
             .await?;
-        let migrations = place.launch.directory.join("migrations");
+        let migrations = place.workspace.root().join(MIGRATIONS);
         rust_database.migrate(&migrations).await?;
         rust_database.connect().await?.execute(FOLLOWS).await?;
         Ok(TwoServices {

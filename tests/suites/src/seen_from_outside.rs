@@ -572,8 +572,8 @@ const AT_METRICS: [&str; 7] = [
     "db_client_connection_count",
     "db_client_connection_pending_requests",
     "db_client_connection_max",
-    "otel_sdk_exporter_span_exported_total",
-    "otel_sdk_processor_span_processed_total",
+    "otel_sdk_exporter_span_exported",
+    "otel_sdk_processor_span_processed",
 ];
 
 async fn pushed_and_pulled_metrics_agree(

@@ -42,8 +42,8 @@ case $1 in
 esac
 "#;
 
-/// The fake tool.
-const TOOL: &str = r#"echo "$@" >"$FAKE/ran""#;
+/// The fake tool. As the real one, it has no version to tell.
+const TOOL: &str = r#"[ "$1" != --version ] || exit 2; echo "$@" >"$FAKE/ran""#;
 
 struct Checkout {
     folder: TempDir,

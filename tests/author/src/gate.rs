@@ -48,7 +48,7 @@ use workshop_suites::forms::diagnosis;
 /// Fewer planted mistakes do not show that the tests can fail.
 pub const FEWEST_MISTAKES: usize = 2;
 
-/// How many mistakes are in work at the same time: one is compiled while others mostly wait for a time limit.
+/// How many mistakes are in work at the same time: two are compiled while the others mostly wait for a time limit.
 const SIDE_BY_SIDE: u32 = 8;
 
 /// A whole suite keeps a processor busy: one for each of two cores at a time.
@@ -60,8 +60,8 @@ const MOSTLY_RED: u32 = SIDE_BY_SIDE / 4;
 /// How many mistakes are compiled at the same time.
 const COMPILERS: usize = 2;
 
-/// In how many places mistakes of one exercise are compiled. A place is compiled again in a second; the first time takes four. A
-/// service that is more than one program is judged in its place.
+/// In how many places mistakes and other answers of one exercise are compiled. A place is compiled again in a second; the first time
+/// takes four. A service that is more than one program is judged in its place.
 const PLACES: usize = 2;
 const PLACES_THAT_ARE_JUDGED: usize = 3;
 
@@ -154,6 +154,13 @@ impl GateFinding {
     }
 }
 
+/// A service that was built from a reference with a patch in it, and what has to stay for as long as it is judged.
+struct PatchedService {
+    launch: Launch,
+    _place: Option<Copy>,
+    _folder: Option<scratch::Folder>,
+}
+
 /// What is verified, and with what.
 pub struct Gate<'a> {
     workspace: &'a Workspace,
@@ -215,7 +222,8 @@ impl<'a> Gate<'a> {
                 true => format!("the reference is green: {}", suites.join(", ")),
                 false => "the reference is green".to_owned(),
             };
-            let key = self.key(exercise, &what, &[])?;
+            let server = &self.verdicts.server;
+            let key = self.key(exercise, &what, &[server])?;
             self.unless_kept(what, &key, async || {
                 let target = Target::Solution(exercise.number);
                 let judged = judge::judge(self.workspace, self.catalogue, target, Some(&suites));
@@ -230,7 +238,8 @@ impl<'a> Gate<'a> {
         Judgment::new(MOSTLY_RED, async {
             let what = "the starter is red exactly as declared".to_owned();
             let starter = originals::in_place(self.workspace, exercise)?;
-            let key = self.key(exercise, &what, &[&starter])?;
+            let server = &self.verdicts.server;
+            let key = self.key(exercise, &what, &[server, &starter])?;
             self.unless_kept(what, &key, async || {
                 let target = Target::Exercise(exercise.number);
                 let judged = judge::judge(self.workspace, self.catalogue, target, None).await;
@@ -264,6 +273,7 @@ impl<'a> Gate<'a> {
             let reference = verdicts::reference_files(
                 &Reference::with(self.workspace, exercise, &mistake).folder,
             )?;
+            // A test that catches it on one kind of PostgreSQL does so on any: whether that kind works is judged with the references.
             let key = self.key(exercise, &what, &[&planted, &hints, &reference])?;
             self.unless_kept(what, &key, async || {
                 let report = match exercise.kind {
@@ -291,23 +301,22 @@ impl<'a> Gate<'a> {
         Judgment::new(WHOLE, async move {
             let what = format!("way {} is green", way.slug);
             let tree = Tree::from([((&way.slug).into(), way.patch.clone().into_bytes())]);
-            let key = self.key(exercise, &what, &[&tree])?;
+            let server = &self.verdicts.server;
+            let key = self.key(exercise, &what, &[server, &tree])?;
             self.unless_kept(what, &key, async || {
                 if exercise.kind == Kind::Katas {
                     let judged = self.patched_kata(exercise, &way.slug, &way.patch, number);
                     return faults_in(judged.await, green_faults);
                 }
-                let place = number % PLACES_THAT_ARE_JUDGED;
                 let reference = Reference::own(self.workspace, exercise);
-                let copy = self
-                    .patched(&reference, &way.slug, &way.patch, place)
-                    .await?;
-                let launch = self.built(exercise, &copy).await;
+                let service = self
+                    .patched_service(exercise, &reference, &way.slug, &way.patch, number)
+                    .await;
                 let judged = async {
                     let place = Place {
                         workspace: self.workspace,
                         server: self.server,
-                        launch: &launch?,
+                        launch: &service?.launch,
                     };
                     judge_launch(place, self.catalogue, Some(exercise)).await
                 };
@@ -326,7 +335,8 @@ impl<'a> Gate<'a> {
             let what = format!(
                 "case {name}: red with its fault, green with its fix, and its form tells right from wrong"
             );
-            let key = self.key(exercise, &what, &[&own])?;
+            let server = &self.verdicts.server;
+            let key = self.key(exercise, &what, &[server, &own])?;
             self.unless_kept(what, &key, async || {
                 let mut found = self.faults_of_the_faulty(exercise, &case).await?;
                 found.extend(self.faults_of_the_fixed(exercise, &case).await?);
@@ -402,7 +412,7 @@ impl<'a> Gate<'a> {
     pub fn kotlin(&'a self) -> Judgment<'a> {
         Judgment::new(WHOLE, async {
             let what = "the Kotlin service keeps the whole contract".to_owned();
-            let key = self.verdicts.key(&what, true, &[]);
+            let key = self.verdicts.key(&what, true, &[&self.verdicts.server]);
             self.unless_kept(what, &key, async || {
                 let judged = judge::judge(self.workspace, self.catalogue, Target::Kotlin, None);
                 faults_in(judged.await, green_faults)
@@ -565,35 +575,54 @@ impl<'a> Gate<'a> {
         number: usize,
     ) -> anyhow::Result<Report> {
         let reference = Reference::with(self.workspace, exercise, mistake);
-        if self.is_one_program(exercise) {
-            // The program is taken out of the place that it was built in, and the next mistake is built there meanwhile.
-            let slug = &mistake.slug;
-            let folder = scratch::folder_in_checkout(self.workspace, &format!("mistake-{slug}"))?;
-            let copy = self
-                .patched(&reference, slug, &mistake.patch, number % PLACES)
-                .await?;
-            let mut launch = self.built(exercise, &copy).await?;
-            launch.program = folder.path().join("service");
-            moved(&launch.artifact, &launch.program).await?;
-            launch.artifact.clone_from(&launch.program);
-            let configuration = launch.directory.join(FILE);
-            if configuration.is_file() {
-                tokio::fs::copy(&configuration, folder.path().join(FILE)).await?;
-            }
-            folder.path().clone_into(&mut launch.directory);
-            drop(copy);
-            return self.judged_by_its_test(exercise, mistake, &launch).await;
-        }
-        let copy = self
-            .patched(
-                &reference,
-                &mistake.slug,
-                &mistake.patch,
-                number % PLACES_THAT_ARE_JUDGED,
-            )
+        let (slug, patch) = (&mistake.slug, &mistake.patch);
+        let service = self
+            .patched_service(exercise, &reference, slug, patch, number)
             .await?;
-        let launch = self.built(exercise, &copy).await?;
-        self.judged_by_its_test(exercise, mistake, &launch).await
+        self.judged_by_its_test(exercise, mistake, &service.launch)
+            .await
+    }
+
+    /// Builds the reference with a patch in it. A program is taken out of the place that it was built in, and the next one is built
+    /// there meanwhile.
+    async fn patched_service(
+        &self,
+        exercise: &Exercise,
+        reference: &Reference,
+        slug: &str,
+        patch: &str,
+        number: usize,
+    ) -> anyhow::Result<PatchedService> {
+        let is_one_program = self.is_one_program(exercise);
+        let places = match is_one_program {
+            true => PLACES,
+            false => PLACES_THAT_ARE_JUDGED,
+        };
+        let copy = self
+            .patched(reference, slug, patch, number % places)
+            .await?;
+        let mut launch = self.built(exercise, &copy).await?;
+        if !is_one_program {
+            return Ok(PatchedService {
+                launch,
+                _place: Some(copy),
+                _folder: None,
+            });
+        }
+        let folder = scratch::folder_in_checkout(self.workspace, &format!("patched-{slug}"))?;
+        launch.program = folder.path().join("service");
+        moved(&launch.artifact, &launch.program).await?;
+        launch.artifact.clone_from(&launch.program);
+        let configuration = launch.directory.join(FILE);
+        if configuration.is_file() {
+            tokio::fs::copy(&configuration, folder.path().join(FILE)).await?;
+        }
+        folder.path().clone_into(&mut launch.directory);
+        Ok(PatchedService {
+            launch,
+            _place: None,
+            _folder: Some(folder),
+        })
     }
 
     /// A copy of the reference with a patch in it, in one of the few places where the compiler knows it again.

@@ -50,8 +50,10 @@ const JUDGES: [&str; 22] = [
 pub struct Verdicts {
     folder: PathBuf,
     count: bool,
-    /// The judges, the compiler, and the kind of PostgreSQL.
+    /// The judges and the compiler.
     rests_on: Sha256,
+    /// The kind of PostgreSQL, for what may come out otherwise on another one.
+    pub server: Tree,
     /// The Kotlin service and its JDK, for what is judged together with it.
     kotlin: Tree,
 }
@@ -78,7 +80,6 @@ impl Verdicts {
             format!("{compiler:?}").as_bytes(),
         );
         let server = format!("{} {}", server.provider(), server.version());
-        take(&mut rests_on, "server", server.as_bytes());
         let mut kotlin = files::read_tree(&workspace.kotlin_service())?;
         kotlin.retain(|path, _| !path.starts_with("target"));
         let jdk = jdk::find(jdk::OLDEST, jdk::KOTLIN);
@@ -88,6 +89,7 @@ impl Verdicts {
             folder,
             count: !anew,
             rests_on,
+            server: Tree::from([("server".into(), server.into_bytes())]),
             kotlin,
         })
     }
@@ -155,6 +157,7 @@ mod tests {
             folder: folder.to_owned(),
             count,
             rests_on: Sha256::new(),
+            server: Tree::new(),
             kotlin: Tree::from([("Main.kt".into(), b"fun main() {}".to_vec())]),
         }
     }

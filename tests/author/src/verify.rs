@@ -27,18 +27,19 @@ pub async fn run(
     println!("on {}", server.describe());
     build::members(workspace, &exercises, true).await?;
     let gate = Gate::new(workspace, &server, &catalogue, anew)?;
+    let mut shared = vec![gate.book()];
+    if which == "all" || !quick {
+        // Before the exercises: a JVM mostly waits for itself, and at the end nothing would be left to do beside it.
+        shared.extend([gate.ceiling(), gate.kotlin()]);
+    }
+    let title = "what the exercises share".to_owned();
     let mut judgments: Vec<(String, Judgment<'_>)> = Vec::new();
+    judgments.extend(shared.into_iter().map(|judgment| (title.clone(), judgment)));
     for exercise in exercises {
         let title = format!("{} {}", exercise.name(), exercise.title);
         let of_exercise = of_exercise(&gate, workspace, exercise, quick)?.into_iter();
         judgments.extend(of_exercise.map(|judgment| (title.clone(), judgment)));
     }
-    let mut shared = vec![gate.book()];
-    if which == "all" || !quick {
-        shared.extend([gate.kotlin(), gate.ceiling()]);
-    }
-    let title = "what the exercises share".to_owned();
-    judgments.extend(shared.into_iter().map(|judgment| (title.clone(), judgment)));
     let tally = gate::tell(judgments, false).await?;
     println!("\n{} passed, {} failed", tally.passed, tally.failed);
     Ok(tally.outcome())

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Output, Stdio};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
@@ -12,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Child;
 
 use crate::outcome::{Trouble, last_lines};
+use crate::process;
 
 /// A running program. Dropping it ends the program and those below it.
 pub struct Program {
@@ -40,6 +42,30 @@ pub async fn run_tool(command: Command) -> Result<Output, Trouble> {
     let failed = cannot_be_run(&command);
     let output = output(command, Signal::SIGKILL, "", u64::MAX).await;
     output.map_err(failed)
+}
+
+/// As [`run_tool`], for a program that starts no others, with the CPU time that it took, where this system tells.
+pub async fn run_clocked(mut command: Command) -> Result<(Output, Option<Duration>), Trouble> {
+    let failed = cannot_be_run(&command);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let clocked = async {
+        let mut program = Program::start(command, Signal::SIGKILL)?;
+        let (stdout, stderr) = (program.child.stdout.take(), program.child.stderr.take());
+        let (stdout, stderr) = tokio::try_join!(read(stdout, u64::MAX), read(stderr, u64::MAX))?;
+        // It has ended or is about to, and until it is waited for, its clock is there.
+        let spent = program.child.id().and_then(|id| process::cpu(&[id]));
+        let status = program.child.wait().await?;
+        let output = Output {
+            status,
+            stdout,
+            stderr,
+        };
+        io::Result::Ok((output, spent))
+    };
+    clocked.await.map_err(failed)
 }
 
 /// What a program prints that has to end well, else this error: see [`printed`].
@@ -176,13 +202,11 @@ pub fn cargo_at(program: impl AsRef<OsStr>) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use anyhow::Context;
     use tokio::io::{AsyncBufReadExt, BufReader};
 
     use super::*;
-    use crate::{process, wait};
+    use crate::wait;
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -245,5 +269,21 @@ mod tests {
             said(shell("cat; echo done"), trouble()).await.unwrap(),
             "done\n"
         );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn the_cpu_time_of_a_program_is_not_that_of_one_that_ends_beside_it() -> anyhow::Result<()>
+    {
+        let folder = tempfile::tempdir()?;
+        let ended = folder.path().join("ended");
+        let ended = ended.display();
+        let busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
+        let busy = shell(&format!("{busy}; : >{ended}"));
+        let idle = shell(&format!("while ! [ -e {ended} ]; do sleep 0.05; done"));
+        let (busy, idle) = tokio::try_join!(run_clocked(busy), run_clocked(idle))?;
+        let busy = busy.1.context("no clock")?;
+        assert!(idle.1.context("no clock")? < busy / 2, "{busy:?}");
+        Ok(())
     }
 }

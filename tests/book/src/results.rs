@@ -15,7 +15,7 @@ use workshop_results::key::MEMORY;
 use workshop_results::report::{self, unreadable};
 use workshop_results::shown::{Bar, Bars, Cell, Chart, Column, Drawing, Table};
 use workshop_results::view::{self, Item, REFERENCE, Whose, YOURS};
-use workshop_results::write::{html, markdown};
+use workshop_results::write::html;
 
 /// `{{#results exercise-3}}`, `{{#results exercise-8 ceiling goals}}`: the committed measurement beside the reader's own, or
 /// those of its tables and charts that are named.
@@ -54,9 +54,21 @@ pub fn report(workspace: &Workspace) -> anyhow::Result<String> {
     };
     let sections = report.sections.iter().map(|(heading, items)| {
         let section = block(&html::section(heading, items));
-        format!("\n\n## {}\n{section}", markdown::escaped(heading))
+        format!("\n\n## {}\n{section}", escaped(heading))
     });
     Ok(sections.collect())
+}
+
+/// Text that Markdown and HTML take for text.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if "\\`*_[]<>|&{#~".contains(character) {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    escaped
 }
 
 /// `{{#guide}}`: what the reader's figures speak for.

@@ -106,11 +106,6 @@ impl<'a> Way<'a> {
         self.later(page).next().map(|next| self.ahead(next))
     }
 
-    /// What comes after the page of this exercise.
-    pub fn after_exercise(&self, exercise: &Exercise) -> Option<Ahead<'a>> {
-        self.after(self.site.exercise_page(exercise.number)?)
-    }
-
     fn later(&self, page: &Page) -> impl Iterator<Item = &'a Page> {
         let pages = self.site.pages.iter();
         let mut pages = pages.skip_while(move |one| one.path != page.path);

@@ -1,4 +1,4 @@
-//! `just report`: all results of the reader in one place, as Markdown; the book shows the same as a page.
+//! `just report`: all results of the reader on one page by itself; the book has the same.
 
 use workshop_base::files;
 use workshop_base::outcome::{Outcome, Trouble};
@@ -11,9 +11,9 @@ pub fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
             .expected("at least one result in the folder results")
             .next(format!("{}, then just report", report::FIRST))
     })?;
-    let path = workspace.results().join("report.md");
-    let text = format!("# Your results\n\n{}", report.markdown());
-    files::write_atomically(&path, format!("{}\n", text.trim_end()).as_bytes())?;
+    let path = workspace.results().join("report.html");
+    let style = files::text(&workspace.book().join("theme/workshop.css"))?;
+    files::write_atomically(&path, report.page(&style).as_bytes())?;
     println!(
         "{} holds {} measurement{}, {} of them yours.",
         files::shown(workspace, &path),
@@ -22,6 +22,6 @@ pub fn run(workspace: &Workspace) -> anyhow::Result<Outcome> {
         report.own
     );
     println!("{}", report.score.replace('`', ""));
-    println!("next: just serve shows it as the page \"Your results\"");
+    println!("next: open it in a browser, or just serve shows it as the page \"Your results\"");
     Ok(Outcome::Passed)
 }

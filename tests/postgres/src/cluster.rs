@@ -214,10 +214,18 @@ impl Cluster {
             .next("work there, or run just clean there; or give this side data of its own: WORKSHOP_DATA_DIR names a folder")
     }
 
+    /// PostgreSQL removes the lock file of a server that was killed, unless another program has the process id by now. Where this lock
+    /// is not really held, since the file system has none, that file is all that keeps a second server from the same data.
+    fn forget_the_killed(&self, lock: &File) -> anyhow::Result<()> {
+        match lock.try_lock() {
+            Ok(()) => files::remove(&self.data().join("postmaster.pid")),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Has `pg_ctl` start the server, which lives on when the tool ends, and with it the lock; true when it has started.
     async fn launch(&self, lock: File) -> anyhow::Result<bool> {
-        // PostgreSQL removes the lock file of a server that was killed, unless another program has the process id by now.
-        files::remove(&self.data().join("postmaster.pid"))?;
+        self.forget_the_killed(&lock)?;
         // There is none before the first start.
         let _ = std::fs::rename(self.log(), self.folder.join("log.before"));
         let binaries = Binaries::at(&self.kept.bin, BinariesFrom::System);
@@ -343,20 +351,48 @@ fn free_port() -> anyhow::Result<u16> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_process_id_that_belongs_to_another_program_by_now_is_no_running_server() {
-        let folder = tempfile::tempdir().expect("a folder");
+    /// A cluster whose lock file names this process.
+    fn cluster(folder: &Path) -> anyhow::Result<Cluster> {
         let cluster = Cluster {
-            folder: folder.path().to_path_buf(),
+            folder: folder.to_path_buf(),
             kept: Kept {
                 port: 5432,
                 password: String::new(),
                 bin: PathBuf::new(),
             },
         };
-        std::fs::create_dir(cluster.data()).expect("a folder");
-        let lock = cluster.data().join("postmaster.pid");
-        std::fs::write(&lock, format!("{}\n", std::process::id())).expect("a file");
-        assert_eq!(cluster.running(), None);
+        std::fs::create_dir(cluster.data())?;
+        let its_own = cluster.data().join("postmaster.pid");
+        std::fs::write(its_own, format!("{}\n", std::process::id()))?;
+        Ok(cluster)
+    }
+
+    #[test]
+    fn a_process_id_that_belongs_to_another_program_by_now_is_no_running_server()
+    -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        assert_eq!(cluster(folder.path())?.running(), None);
+        Ok(())
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn postgresqls_own_lock_file_goes_only_where_ours_is_really_held() -> anyhow::Result<()> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let folder = tempfile::tempdir()?;
+        let cluster = cluster(folder.path())?;
+        let its_own = cluster.data().join("postmaster.pid");
+        let path = folder.path().join(LOCK);
+        let held = File::create(&path)?;
+        // Such a file cannot be locked, as one of some network file systems.
+        let flags = nix::fcntl::OFlag::O_PATH.bits();
+        let mut options = File::options();
+        let no_lock = options.read(true).custom_flags(flags).open(&path)?;
+        cluster.forget_the_killed(&no_lock)?;
+        assert!(its_own.exists());
+        held.lock()?;
+        cluster.forget_the_killed(&held)?;
+        assert!(!its_own.exists());
+        Ok(())
     }
 }

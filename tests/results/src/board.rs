@@ -8,21 +8,12 @@ use crate::file::{CALIBRATION, ResultFile, TURNS};
 use crate::report::{heading, place, result_files, unreadable};
 use crate::shown::{Cell, Chart, Column, Drawing, Table, unique};
 use crate::view::{self, Item, Whose};
-use crate::write::{escape, html};
+use crate::write::html;
 use workshop_base::exercise::Catalogue;
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_base::terminal::{before_more, of_others};
 use workshop_base::workspace::Workspace;
-
-/// What the pages of the book add to the values that this page needs of mdBook.
-const STYLE: &str = "\
-:root { --bg: #fff; --mono-font: monospace; font-size: 62.5%; }
-body { margin: 3rem auto; max-width: 140rem; padding-inline: 3rem; color: var(--fg); background: var(--bg);
-       font: 1.8rem/1.5 system-ui, sans-serif; }
-table { border-collapse: collapse; }
-.results > * { max-width: none; }
-";
 
 /// The longest name of a folder that is shown, in columns.
 const LONGEST_NAME: usize = 40;
@@ -90,27 +81,24 @@ impl Board {
         self.measured.len()
     }
 
-    /// A page that needs nothing but itself; `style` is the book's.
+    /// The page; `style` is the book's.
     pub fn page(&self, catalogue: &Catalogue, style: &str) -> String {
-        let mut sections = section("Everybody's results", &[self.machines()]);
+        let title = "Everybody's results";
+        let mut sections = vec![(title.to_owned(), vec![self.machines()])];
         let is_one_exercise =
             |(_, one): &NamedResult, (_, next): &NamedResult| place(one) == place(next);
         for measured in self.measured.chunk_by(is_one_exercise) {
             let items = of_one_exercise(measured);
             if !items.is_empty() {
-                sections += &section(&heading(catalogue, &measured[0].1), &items);
+                sections.push((heading(catalogue, &measured[0].1), items));
             }
         }
         if !self.left_out.is_empty() {
             let left_out = "Each with the reason".to_owned();
-            let items = [Item::List(left_out, self.left_out.clone())];
-            sections += &section("Not on the board", &items);
+            let items = vec![Item::List(left_out, self.left_out.clone())];
+            sections.push(("Not on the board".to_owned(), items));
         }
-        format!(
-            "<!DOCTYPE html>\n<html lang=\"en\" class=\"light js\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Everybody's results</title>\n\
-             <style>\n{style}\n{STYLE}</style>\n</head>\n<body>\n{sections}</body>\n</html>\n"
-        )
+        html::page(title, style, &sections)
     }
 
     /// Who measured on what.
@@ -191,10 +179,4 @@ fn of_one_exercise(measured: &[NamedResult]) -> Vec<Item> {
         }),
         Item::Folded(taken.clone(), vec![Item::List(taken, conditions.collect())]),
     ]
-}
-
-fn section(heading: &str, items: &[Item]) -> String {
-    let heading = escape(heading);
-    let items = html::write(items);
-    format!("<section class=\"results\">\n<h2>{heading}</h2>\n{items}</section>\n")
 }

@@ -10,7 +10,7 @@ use crate::file::{CALIBRATION, JudgedPrediction, ResultFile, TURNS, again};
 use crate::guide;
 use crate::predictions::{self, FACTOR};
 use crate::view::{self, Item, REFERENCE, Whose, YOURS};
-use crate::write::markdown;
+use crate::write::html;
 use workshop_base::exercise::{Catalogue, PREDICTED};
 use workshop_base::files;
 use workshop_base::outcome::Trouble;
@@ -33,13 +33,9 @@ pub struct ResultsReport {
 }
 
 impl ResultsReport {
-    /// In Markdown, with headings of the second level.
-    pub fn markdown(&self) -> String {
-        let sections = self.sections.iter().map(|(heading, items)| {
-            let heading = markdown::escaped(heading);
-            format!("## {heading}\n\n{}", markdown::write(items))
-        });
-        sections.collect()
+    /// As a page by itself; `style` is the book's.
+    pub fn page(&self, style: &str) -> String {
+        html::page("Your results", style, &self.sections)
     }
 }
 

@@ -544,14 +544,14 @@ fn conditions(result: &ResultFile) -> Table {
 mod tests {
     use super::*;
     use crate::file::sample;
-    use crate::write::{markdown, text};
+    use crate::write::{html, text};
 
     #[test]
     fn an_invalid_measurement_shows_the_same_values_everywhere_and_claims_nothing() {
         let mut result = sample();
         let shown = |result: &ResultFile| {
             let name = YOURS;
-            let page = markdown::write(&page(&[Whose { name, result }]));
+            let page = html::write(&page(&[Whose { name, result }]));
             [
                 text::write(&terminal(result)),
                 page.replace('\u{202f}', " "),

@@ -1,4 +1,4 @@
-//! What every committed result looks like: as terminal text, as HTML, and as Markdown, held against the files in `golden/`.
+//! What every committed result looks like: as terminal text and as HTML, held against the files in `golden/`.
 //! After a change that is meant: `WORKSHOP_BLESS=1 cargo test --package workshop-results --test golden`, then read the diff.
 
 // A test that cannot read its files has to fail; helpers count as tests.
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use workshop_results::file::ResultFile;
 use workshop_results::shown::Cell;
 use workshop_results::view::{self, REFERENCE, Whose};
-use workshop_results::write::{html, markdown, text};
+use workshop_results::write::{html, text};
 
 const BLESS: &str = "WORKSHOP_BLESS";
 
@@ -52,7 +52,6 @@ fn every_committed_result_looks_as_it_did() {
         let forms = [
             ("txt", terminal),
             ("html", html::section("Measured", &page) + "\n"),
-            ("md", markdown::write(&page)),
         ];
         let stem = path.file_stem().expect("a name");
         for (extension, now) in forms {

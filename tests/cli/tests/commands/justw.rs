@@ -42,8 +42,8 @@ case $1 in
 esac
 "#;
 
-/// The fake tool.
-const TOOL: &str = r#"echo "$@" >"$FAKE/ran""#;
+/// The fake tool. As the real one, it has no version to tell.
+const TOOL: &str = r#"[ "$1" != --version ] || exit 2; echo "$@" >"$FAKE/ran""#;
 
 struct Checkout {
     folder: TempDir,
@@ -107,6 +107,7 @@ impl Checkout {
             .current_dir(self.folder.path())
             .env_remove("CARGO_TARGET_DIR")
             .env_remove("WORKSHOP_POSTGRES")
+            .env_remove("CI")
             .env("FAKE", self.path("fake"))
             .stdout(Stdio::null())
             .env(
@@ -553,22 +554,39 @@ fn a_release_with_the_right_sum_is_downloaded_and_nothing_is_compiled() {
 }
 
 #[test]
-fn what_is_not_the_release_is_thrown_away_and_the_tool_is_compiled() {
+fn a_release_with_another_sum_ends_everything() {
     let page =
         "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<html>Sign in to this network</html>";
-    let other = "HTTP/1.0 200 OK\r\n\r\n#!/bin/sh\necho oha 1.0.0\n# and more\n";
+    for (answer, lacking) in [(page, &[][..]), (OTHER, &[]), (OTHER, &["curl"])] {
+        let checkout = Checkout::new();
+        let forge = forge(&checkout, Some(answer));
+        let path = without(&checkout, lacking);
+        let variables = [("WORKSHOP_FORGE", &*forge), ("PATH", &path)];
+        let wrapper = checkout.start_with(&["--bring", "oha"], &variables);
+        let (code, said) = wrapper.end();
+        assert_eq!((code, checkout.calls()), (Some(2), 0), "{answer} {said:?}");
+        let said = said.join("\n");
+        assert!(said.contains("its sum is another"), "{said}");
+        assert!(said.contains("next: open the address"), "{said}");
+        assert!(!checkout.path(".workshop/tools/bin/oha").exists());
+        assert!(checkout.unfinished().is_empty());
+    }
+}
+
+/// A release that is not the one that is asked for.
+const OTHER: &str = "HTTP/1.0 200 OK\r\n\r\n#!/bin/sh\necho oha 1.0.0\n# and more\n";
+
+#[test]
+fn what_does_not_come_is_compiled() {
     let missing = "HTTP/1.0 404 Not Found\r\n\r\n";
     let cut = "HTTP/1.0 200 OK\r\nContent-Length: 90000\r\n\r\n#!/bin/sh\n";
     for (answer, lacking, why) in [
-        (page, &[][..], "its sum is another"),
-        (other, &[], "its sum is another"),
-        (missing, &[], "could not be downloaded"),
+        (missing, &[][..], "could not be downloaded"),
         (cut, &[], "could not be downloaded"),
         // A line that is silent.
         ("", &[], "could not be downloaded"),
         ("", &["curl"], "could not be downloaded"),
-        (other, &["curl"], "its sum is another"),
-        (other, &["curl", "wget"], ""),
+        (OTHER, &["curl", "wget"], "could not be downloaded"),
     ] {
         let checkout = Checkout::new();
         checkout.write("fake/go", "");
@@ -607,6 +625,83 @@ fn without_a_network_no_second_download_is_tried() {
     assert_eq!((code, checkout.calls()), (Some(0), 2), "{said:?}");
     let tried = said.iter().filter(|line| line.starts_with("downloading"));
     assert_eq!(tried.count(), 1, "{said:?}");
+}
+
+/// The core of the tool as it is released, of the sources as they are, and a forge that has it.
+fn released(checkout: &Checkout, program: &str, answer: Option<&'static str>) -> String {
+    let forge = forge(checkout, answer);
+    checkout.write("forge/workshop", &format!("#!/bin/sh\n{program}\n"));
+    let output = Command::new("sh")
+        .arg(checkout.path("justw"))
+        .args(["--built", "forge/workshop", "releases/v1.0.0/workshop"])
+        .current_dir(checkout.folder.path())
+        .output();
+    let line = output.expect("the wrapper starts").stdout;
+    checkout.write("tests/workshop.sums", &String::from_utf8_lossy(&line));
+    forge
+}
+
+#[test]
+fn a_core_that_was_built_of_these_sources_is_downloaded_and_nothing_is_compiled() {
+    let checkout = Checkout::new();
+    let forge = released(&checkout, TOOL, None);
+    let variables = [("WORKSHOP_FORGE", &*forge)];
+    let downloads = || {
+        let (code, said) = checkout.start_with(&["doctor"], &variables).end();
+        assert_eq!((code, checkout.calls()), (Some(0), 0), "{said:?}");
+        let ran = fs::read_to_string(checkout.path("fake/ran")).expect("its call");
+        assert_eq!(ran, "doctor\n");
+        let downloads = said.iter().filter(|line| line.starts_with("downloading"));
+        downloads.count()
+    };
+    assert_eq!(downloads(), 1);
+    assert_eq!(downloads(), 0);
+    // A learner's exercise needs another crate.
+    checkout.write("Cargo.lock", "name = \"itertools\"\n");
+    assert_eq!(downloads(), 0);
+    assert!(checkout.unfinished().is_empty());
+}
+
+#[test]
+fn a_core_that_is_not_of_these_sources_or_does_not_come_is_compiled() {
+    let missing = Some("HTTP/1.0 404 Not Found\r\n\r\n");
+    let changed = |checkout: &Checkout| checkout.write("tests/cli/src/main.rs", "fn main() {}");
+    let no_change = |_: &Checkout| ();
+    let cases: [(&str, _, fn(&Checkout), &[_], _); 4] = [
+        (TOOL, None, changed, &[], "compiling the workshop's tool"),
+        (TOOL, missing, no_change, &[], "could not be downloaded"),
+        ("exit 1", None, no_change, &[], "does not run here"),
+        (
+            TOOL,
+            None,
+            no_change,
+            &[("CI", "true")],
+            "compiling the workshop's tool",
+        ),
+    ];
+    for (program, answer, change, more, why) in cases {
+        let checkout = Checkout::new();
+        checkout.write("fake/go", "");
+        let forge = released(&checkout, program, answer);
+        change(&checkout);
+        let variables = [&[("WORKSHOP_FORGE", &*forge)][..], more].concat();
+        let (code, said) = checkout.start_with(&["doctor"], &variables).end();
+        assert_eq!((code, checkout.calls()), (Some(0), 1), "{why} {said:?}");
+        assert!(said.iter().any(|line| line.contains(why)), "{why} {said:?}");
+    }
+}
+
+#[test]
+fn a_core_with_another_sum_ends_everything() {
+    let checkout = Checkout::new();
+    let forge = released(&checkout, TOOL, Some(OTHER));
+    let wrapper = checkout.start_with(&["doctor"], &[("WORKSHOP_FORGE", &*forge)]);
+    let (code, said) = wrapper.end();
+    assert_eq!((code, checkout.calls()), (Some(2), 0), "{said:?}");
+    let said = said.join("\n");
+    assert!(said.contains("its sum is another"), "{said}");
+    assert!(!checkout.path("target/debug/workshop").exists());
+    assert!(checkout.unfinished().is_empty());
 }
 
 /// A kit as `just kit` makes it, in a folder beside the wrapper, with next to nothing in it.

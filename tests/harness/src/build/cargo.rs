@@ -76,20 +76,32 @@ pub async fn tests(
     all_made_by(cargo_command(), workspace, krate, Profile::Check, &targets).await
 }
 
-/// Builds the programs of these members for checks, all in one call.
-pub async fn members(workspace: &Workspace, programs: &[String]) -> anyhow::Result<()> {
-    if programs.is_empty() {
+/// Builds the programs of these members for checks, all in one call. Where it succeeds, none of them is built again when its turn comes.
+pub async fn members(workspace: &Workspace, members: &[Crate]) -> anyhow::Result<()> {
+    if members.is_empty() {
         return Ok(());
+    }
+    let target = workspace.cargo_target();
+    let mut sources = Vec::new();
+    for krate in members {
+        let what = ["--bin", &krate.package];
+        let of_krate = Sources::of(&target, krate, Profile::Check, &what)?;
+        of_krate.make_newer();
+        sources.push((of_krate, target.join("debug").join(&krate.package)));
     }
     let mut command = cargo_command();
     command.args(["build", "--keep-going", "--workspace"]);
-    command.args(programs.iter().flat_map(|program| ["--bin", program]));
+    command.args(members.iter().flat_map(|krate| ["--bin", &krate.package]));
     command
         .arg("--target-dir")
-        .arg(workspace.cargo_target())
+        .arg(&target)
         .current_dir(workspace.root())
         .stdin(Stdio::null());
-    program::start(command)?.ended().await?;
+    if program::start(command)?.ended().await?.success() {
+        for (of_krate, program) in sources {
+            of_krate.keep(&[program]);
+        }
+    }
     Ok(())
 }
 

@@ -68,15 +68,17 @@ pub async fn members(
     exercises: &[&Exercise],
     starters: bool,
 ) -> anyhow::Result<()> {
-    let mut programs = Vec::new();
+    let mut members = Vec::new();
     for exercise in exercises {
         let builds_a_program = matches!(exercise.calls(), None | Some(Calls::Program));
         if exercise.is_crate() && builds_a_program {
-            programs.push(exercise.reference_name());
-            programs.extend((starters && !exercise.is_own()).then(|| exercise.name()));
+            let of = |target| Crate::of(workspace, exercise, target);
+            members.push(of(Target::Solution(exercise.number)));
+            let starter = Target::Exercise(exercise.number);
+            members.extend((starters && !exercise.is_own()).then(|| of(starter)));
         }
     }
-    cargo::members(workspace, &programs).await
+    cargo::members(workspace, &members).await
 }
 
 /// What this machine lacks to build what the Kotlin service calls, if it lacks anything.

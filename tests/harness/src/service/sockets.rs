@@ -12,8 +12,13 @@ const ESTABLISHED: &str = "01";
 /// The state of one that the client has closed, and the service has not (`TCP_CLOSE_WAIT`).
 const CLOSE_WAIT: &str = "08";
 
-/// The state of a socket that accepts connections (`TCP_LISTEN`).
+/// The state of a socket that accepts connections (`TCP_LISTEN`), and a line about one: no other has a peer without a port.
 const LISTEN: &str = "0A";
+const LISTENS: &str = ":0000 0A ";
+
+/// The shortest time between two looks: for each, the kernel goes through a table that grows with the machine's memory, which takes
+/// milliseconds of the processor.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// How long a service may take to read its requests.
 const READ_WITHIN: Duration = Duration::from_secs(1);
@@ -42,7 +47,7 @@ pub async fn are_closed_within(port: u16, limit: Duration) -> bool {
 async fn wait_for(port: u16, limit: Duration, is_so: impl Fn(&[Connection]) -> bool) {
     let began = Instant::now();
     while connections(port).is_some_and(|open| !is_so(&open)) && began.elapsed() < limit {
-        tokio::time::sleep(wait::pause(began)).await;
+        tokio::time::sleep(wait::pause(began).max(BETWEEN_LOOKS)).await;
     }
 }
 
@@ -68,16 +73,24 @@ fn connections(port: u16) -> Option<Vec<Connection>> {
 
 /// What the kernel says about the sockets of a port, a line each.
 fn lines_about(port: u16) -> Option<Vec<String>> {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
-    let tables: Vec<String> = tables
-        .iter()
-        .filter_map(|table| fs::read_to_string(table).ok())
-        .collect();
     // As a local address ends: most lines are about other ports, and there are thousands of them.
     let its_port = format!(":{port:04X} ");
-    let lines = tables.iter().flat_map(|table| table.lines());
-    let lines = lines.filter(|line| line.contains(&its_port));
-    (!tables.is_empty()).then(|| lines.map(str::to_owned).collect())
+    let lines = |table| -> Option<Vec<String>> {
+        let text = fs::read_to_string(table).ok()?;
+        let lines = text.lines().filter(|line| line.contains(&its_port));
+        Some(lines.map(str::to_owned).collect())
+    };
+    let listens = |line: &String| line.contains(LISTENS);
+    let four = lines("/proc/net/tcp");
+    // Who listens at an address of IPv4 has no connections in the other table. A JVM listens at one of IPv6, for both.
+    if four.iter().flatten().any(listens) {
+        return four;
+    }
+    let six = lines("/proc/net/tcp6");
+    match (four, six) {
+        (None, None) => None,
+        (four, six) => Some(four.into_iter().chain(six).flatten().collect()),
+    }
 }
 
 /// Whether somebody else listens on the port than a process or what it has started: another command may have been given the same

@@ -9,7 +9,7 @@ pub mod oha;
 pub mod recording;
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use workshop_base::outcome::Trouble;
 use workshop_base::program;
@@ -37,12 +37,16 @@ pub fn look(workspace: &Workspace, tool: &str) -> Option<PathBuf> {
 
 /// What a program prints that ends well; `typed` is the command as somebody would type it.
 pub async fn printed(command: Command, typed: &str) -> anyhow::Result<String> {
-    let output = program::run_tool(command).await?;
+    ended_well(&program::run_tool(command).await?, typed)
+}
+
+/// What a program's output is that ended well.
+pub(crate) fn ended_well(output: &Output, typed: &str) -> anyhow::Result<String> {
     let program = typed.split(' ').next().unwrap_or_default();
     let trouble = Trouble::new(format!("{program} failed"))
         .expected("a run to its end")
         .next(format!("run it by hand: {typed}"));
-    Ok(program::printed(&output, trouble)?)
+    Ok(program::printed(output, trouble)?)
 }
 
 #[cfg(test)]

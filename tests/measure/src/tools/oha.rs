@@ -15,8 +15,8 @@ use serde::Deserialize;
 use crate::tools;
 use crate::tools::recording::{self, RecordedRequest};
 use workshop_base::outcome::Trouble;
-use workshop_base::process;
 use workshop_base::workspace::Workspace;
+use workshop_base::{process, program};
 
 /// How long a run may take beyond its duration: requests under way are waited for.
 const GRACE: Duration = Duration::from_secs(30);
@@ -337,14 +337,15 @@ impl Oha {
         command
             .args(order.arguments())
             .env_remove("TOKIO_WORKER_THREADS");
-        let (cpu_before, began) = (children_cpu(), Instant::now());
-        let typed = order.typed();
-        let printed = tools::printed(command, &typed);
-        let Ok(printed) = tokio::time::timeout(order.duration + GRACE, printed).await else {
+        let (of_all_before, began) = (children_cpu(), Instant::now());
+        let ended = program::run_clocked(command);
+        let Ok(ended) = tokio::time::timeout(order.duration + GRACE, ended).await else {
             return Ok((Run::hung(order), Vec::new()));
         };
-        let printed = printed?;
-        let cpu = children_cpu().saturating_sub(cpu_before);
+        let (output, cpu) = ended?;
+        // Without /proc, another that ends meanwhile is counted with it: in a duet, the one that ends first.
+        let cpu = cpu.unwrap_or_else(|| children_cpu().saturating_sub(of_all_before));
+        let printed = tools::ended_well(&output, &order.typed())?;
         let all_cores = began.elapsed().as_secs_f64() * process::cores() as f64;
         let (mut run, requests) = match order.recorded() {
             None => (Run::parse(&printed)?, Vec::new()),

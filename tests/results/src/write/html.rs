@@ -6,6 +6,29 @@ use crate::file::Verdict;
 use crate::shown::{Cell, Chart, Column, Drawing, Ratio, Table};
 use crate::view::Item;
 
+/// What the pages of the book add to the values that a page by itself needs of mdBook.
+const STYLE: &str = "\
+:root { --bg: #fff; --mono-font: monospace; font-size: 62.5%; }
+body { margin: 3rem auto; max-width: 140rem; padding-inline: 3rem; color: var(--fg); background: var(--bg);
+       font: 1.8rem/1.5 system-ui, sans-serif; }
+table { border-collapse: collapse; }
+.results > * { max-width: none; }
+";
+
+/// A page that needs nothing but itself, with these sections below their headings; `style` is the book's.
+pub fn page(title: &str, style: &str, sections: &[(String, Vec<Item>)]) -> String {
+    let sections = sections.iter().map(|(heading, items)| {
+        let (heading, items) = (escape(heading), write(items));
+        format!("<section class=\"results\">\n<h2>{heading}</h2>\n{items}</section>\n")
+    });
+    let (title, sections) = (escape(title), sections.collect::<String>());
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\" class=\"light js\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
+         <style>\n{style}\n{STYLE}</style>\n</head>\n<body>\n{sections}</body>\n</html>\n"
+    )
+}
+
 /// A section with all items, labelled for those who hear it.
 pub fn section(label: &str, items: &[Item]) -> String {
     format!(

@@ -1,7 +1,6 @@
-//! The writers: what is shown as text for the terminal, as HTML, and as Markdown.
+//! The writers: what is shown as text for the terminal, and as HTML.
 
 pub mod html;
-pub mod markdown;
 pub mod svg;
 pub mod text;
 

@@ -13,7 +13,7 @@ impl Failure {
         todo!("match {self:?}")
     }
 
-    /// What the client reads: the reason, `no record has the id 7`, or nothing.
+    /// The text for the client: the reason, `no record has the id 7`, or nothing.
     fn detail(self) -> Option<String> {
         todo!("take {self:?} apart")
     }

@@ -1,6 +1,6 @@
 //! Kata 9, traits, derives and a generic function: what was scanned twice?
 
-/// What can be named in a sentence.
+/// Something with a name for a sentence.
 trait Label {
     fn label(&self) -> String;
 }

@@ -1,6 +1,6 @@
 //! Kata 14, `dyn` and an extension trait: what hikers are told, by whatever tells it.
 
-/// What can tell hikers something.
+/// Something that can inform hikers.
 trait Notice {
     fn text(&self) -> String;
 }
@@ -30,7 +30,7 @@ fn board(closed: Option<&str>, storm: Option<u8>) -> Vec<Box<dyn Notice>> {
     todo!("a notice for {closed:?}, and one for {storm:?}")
 }
 
-/// What a text can do on a sign.
+/// The operations of a text on a sign.
 trait Sign {
     /// The text as a sign has it: the first letter large, a full stop at the end.
     fn as_sign(&self) -> String;

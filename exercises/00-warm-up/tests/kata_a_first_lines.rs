@@ -1,6 +1,6 @@
 //! Kata A, first lines: functions, texts, and an `if` with a value.
 
-/// What is printed on the pole of a tag: `tag 4711`.
+/// The text on the pole of a tag: `tag 4711`.
 fn label(tag: i32) -> String {
     todo!("the label of {tag}")
 }

@@ -46,7 +46,7 @@ pub fn nothing_here() -> Problem {
     Problem::new(Status::NotFound, "there is nothing at this path")
 }
 
-/// Answers whatever else has failed, a handler that panicked (500) above all.
+/// Answers every other failure, above all a handler that panicked (500).
 #[catch(default)]
 pub fn unexpected(status: Status, _request: &Request<'_>) -> Problem {
     Problem::new(status, "an unexpected error occurred")

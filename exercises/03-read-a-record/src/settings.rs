@@ -19,16 +19,16 @@ pub struct Settings {
 
 /// The settings of the database.
 pub struct DatabaseSettings {
-    /// Where PostgreSQL is, and with which user and password to go there.
+    /// The address of PostgreSQL, with user and password.
     pub url: PgConnectOptions,
-    /// The most connections that are open at the same time.
+    /// The maximum number of open connections.
     pub pool_size: NonZeroU16,
-    /// The longest that a request waits for a connection.
+    /// The maximum time that a request waits for a connection.
     pub timeout: Duration,
 }
 
 impl Settings {
-    /// Reads the settings. What the environment does not say has the default that stands here.
+    /// Reads the settings. Settings missing from the environment keep these defaults.
     ///
     /// # Errors
     /// What is wrong with a variable, in a sentence for the person who set it.
@@ -58,7 +58,7 @@ impl Settings {
 }
 // ANCHOR_END: settings
 
-/// What a variable has to be set to, for the person who sets it.
+/// The values that the variable accepts, for the person who sets it.
 type Expected = &'static str;
 
 // ANCHOR: setting

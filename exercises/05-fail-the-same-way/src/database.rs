@@ -38,7 +38,7 @@ impl Database {
         Database { pool }
     }
 
-    /// Lends a connection to `work`, and takes it back.
+    /// Lends a connection to `work`, and returns it to the pool.
     ///
     /// # Errors
     /// There is no connection within the time limit, or `work` fails.

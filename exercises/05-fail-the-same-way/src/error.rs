@@ -1,4 +1,4 @@
-//! What a request can fail with, and what the client is told of it.
+//! The errors of a request, and what the client sees of them.
 
 use rocket::{
     Request,
@@ -14,10 +14,10 @@ use crate::problem::Problem;
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The client has sent something that cannot be used.
+    /// The client has sent an invalid value.
     #[error("{0}")]
     BadRequest(&'static str),
-    /// What the client asks for is not there.
+    /// The requested record doesn't exist.
     #[error("{0}")]
     NotFound(String),
     /// The database has failed, in one way or another.
@@ -26,7 +26,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the client is told.
+    /// The client's part of it.
     pub fn problem(&self) -> Problem {
         let status = match self {
             Error::BadRequest(_) => Status::BadRequest,
@@ -73,7 +73,7 @@ fn is_outage(error: &sqlx::Error) -> bool {
 // ANCHOR_END: from-sqlx
 
 // ANCHOR: stale-plan
-/// Whether somebody has changed the schema since the statement was prepared. The database then refuses
+/// Whether the schema has changed since the statement was prepared. The database then refuses
 /// it, and has done nothing.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {

@@ -42,7 +42,7 @@ impl Database {
         Database { pool, limit }
     }
 
-    /// Lends a connection to `work`, and takes it back.
+    /// Lends a connection to `work`, and returns it to the pool.
     ///
     /// # Errors
     /// There is no connection within the time limit, `work` takes longer than the time limit, or
@@ -61,7 +61,7 @@ impl Database {
                 Ok(result?)
             }
             Err(_elapsed) => {
-                // The answer may still come. The next request must not take it for its own.
+                // The answer may still come. The next request must not mistake it for its own.
                 connection.close_on_drop();
                 let limit = self.limit.as_millis();
                 Err(Error::Unavailable(

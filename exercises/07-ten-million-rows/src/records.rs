@@ -21,7 +21,7 @@ pub struct Page {
 pub struct PageQuery {
     /// The id before the first record.
     after: Option<i32>,
-    /// The most records on the page.
+    /// The maximum number of records on the page.
     limit: Option<i64>,
 }
 // ANCHOR_END: page-query

@@ -22,7 +22,7 @@ async fn client() -> Client {
         port: 0,
         api_keys: vec!["a_key".into()],
         database: DatabaseSettings {
-            // Port 1 is nobody's.
+            // Nothing listens on port 1.
             url: "postgres://nobody@127.0.0.1:1/nothing".parse().unwrap(),
             pool_size: NonZeroU16::MIN,
             timeout: Duration::from_millis(250),
@@ -123,7 +123,7 @@ async fn a_page_says_which_parameter_is_wrong() {
     for (query, detail) in [
         ("after=abc&limit=0", "after must be a 32-bit integer"),
         ("limit=1001", "limit must be a whole number from 1 to 1000"),
-        // The first of a name counts.
+        // The first parameter of a name counts.
         (
             "limit=0&limit=5",
             "limit must be a whole number from 1 to 1000",

@@ -8,7 +8,7 @@ use std::{io, process::ExitCode};
 use qr::QrError;
 
 // ANCHOR: error
-/// Why there is no image.
+/// Why there's no image.
 #[expect(dead_code, reason = "delete this line once all of them are used")]
 #[derive(Debug, thiserror::Error)]
 enum Error {

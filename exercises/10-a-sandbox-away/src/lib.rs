@@ -41,7 +41,7 @@ pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
     todo!("free the {length} bytes at {data:?}")
 }
 
-/// Lets go of the bytes without freeing them.
+/// Gives up the bytes without freeing them.
 fn handed_over(bytes: Vec<u8>) -> *mut u8 {
     todo!(
         "say where these {} bytes are, and free them no more",

@@ -20,7 +20,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Lets go of the bytes without freeing them.
+    /// Gives up the bytes without freeing them.
     fn handed_over(bytes: Vec<u8>) -> Bytes {
         todo!(
             "say where these {} bytes are, and free them no more",
@@ -29,7 +29,7 @@ impl Bytes {
     }
 }
 
-/// What became of a call; the numbers are part of the border.
+/// The outcome of a call; the numbers are part of the interface.
 #[repr(i32)]
 pub enum Outcome {
     Drawn = 0,

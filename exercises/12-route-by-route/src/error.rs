@@ -1,4 +1,4 @@
-//! What a request can fail with, and what the client is told of it.
+//! The errors of a request, and what the client sees of them.
 
 use std::error::Error as StdError;
 
@@ -31,7 +31,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the client is told. Why there is no code is for the log.
+    /// The client's part. The reason why there's no code is for the log.
     fn problem(&self) -> Problem {
         match self {
             Error::Unavailable(_) => {

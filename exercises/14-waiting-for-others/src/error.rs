@@ -1,4 +1,4 @@
-//! What a request can fail with, and what the client is told of it.
+//! The errors of a request, and what the client sees of them.
 
 use std::{
     error::Error as _,
@@ -32,25 +32,25 @@ use crate::{
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The client has sent something that cannot be used.
+    /// The client has sent an invalid value.
     #[error("{0}")]
     BadRequest(&'static str),
-    /// The body of the request is not said to be JSON.
+    /// The content type of the request isn't JSON.
     #[error("the body must be application/json")]
     UnsupportedMediaType,
     /// The body of the request is larger than the service reads.
     #[error("the body must not be larger than {MAX_BODY_BYTES} bytes")]
     BodyTooLarge,
-    /// The body of the request is JSON, and means nothing here.
+    /// The body of the request is JSON of another shape.
     #[error("the body must be {{\"ids\": […]}} with at most {MAX_IDS} 32-bit integers")]
     UnusableBody,
     /// As many exports run as may run at the same time.
     #[error("too many exports are running")]
     TooManyExports,
-    /// The client takes no more of the export.
+    /// The client has stopped taking the export.
     #[error("the client did not take the export in time")]
     ClientTooSlow,
-    /// What the client asks for is not there.
+    /// The requested record doesn't exist.
     #[error("{0}")]
     NotFound(String),
     /// The migrations have not run, or what this release needs is gone.
@@ -59,7 +59,7 @@ pub enum Error {
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
-    /// As many calls for prices are under way as may be, and none has ended in time.
+    /// The maximum number of calls for prices is under way, and none has ended in time.
     #[error("too many requests wait for prices")]
     TooManyCalls,
     /// The price, or the record with it, has taken too long.
@@ -79,7 +79,7 @@ pub enum Error {
     Panicked(#[source] JoinError),
 }
 
-/// What the log gets of an error.
+/// The log's part of an error.
 enum Log {
     /// The client has been told all there is.
     Nothing,
@@ -119,7 +119,7 @@ impl Error {
         }
     }
 
-    /// What the client is told.
+    /// The client's part of it.
     pub fn problem(&self) -> Problem {
         let (status, _log, detail) = self.becomes();
         Problem::new(status, detail)
@@ -215,7 +215,7 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
 // ANCHOR_END: from-sqlx
 
 // ANCHOR: stale-plan
-/// Whether somebody has changed the schema since the statement was prepared. The database then refuses
+/// Whether the schema has changed since the statement was prepared. The database then refuses
 /// it, and has done nothing.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {

@@ -11,7 +11,7 @@ use crate::{moving::has_old_column, settings::Settings, start, statements::Visit
 /// How long to wait before the next attempt to get the table.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Why the old column stays.
+/// The reason why the old column stays.
 #[derive(Debug, Error)]
 enum Refusal {
     #[error("records.visited stays: {0} visits have no visited_at yet; the service gives them one")]
@@ -33,7 +33,7 @@ pub async fn run(settings: &Settings) -> ExitCode {
     }
 }
 
-/// Tries again as long as somebody holds the table.
+/// Tries again while another session holds the table.
 async fn contract(database: &PgConnectOptions) -> Result<(), Refusal> {
     let database = database.clone().options([("lock_timeout", "100ms")]);
     let mut connection = database.connect().await?;
@@ -57,7 +57,7 @@ async fn take_away(connection: &mut PgConnection) -> Result<(), Refusal> {
 // ANCHOR_END: take-away
 
 // ANCHOR: readers
-/// What people and tools are called that read no column by themselves.
+/// The names of people's and tools' sessions, which read no column by themselves.
 const PEOPLE: [&str; 3] = ["psql", "pg_dump", "workshop"];
 
 /// Every session but those of instances that no longer read the old column may read it. What is unknown
@@ -68,7 +68,7 @@ async fn nobody_reads_it(connection: &mut PgConnection) -> Result<(), Refusal> {
 }
 // ANCHOR_END: readers
 
-/// Whether the lock did not come in time.
+/// Whether the wait for the lock timed out.
 fn is_held(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.as_deref() == Some("55P03")

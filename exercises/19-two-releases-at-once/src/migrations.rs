@@ -176,12 +176,12 @@ async fn fill(database: PgConnectOptions, limit: Duration) {
     }
 }
 
-/// Who holds the table that a migration waits for.
+/// The sessions that hold the table a migration waits for.
 async fn blockers(database: &PgConnectOptions) -> sqlx::Result<String> {
     in_the_way(&mut database.connect().await?).await
 }
 
-/// What the log says when somebody is in the way.
+/// The log's line about the sessions that are in the way.
 const LOCK: &str = "the migrations wait for a lock";
 
 // ANCHOR: in-words

@@ -43,7 +43,7 @@ pub async fn undated(connection: &mut PgConnection) -> sqlx::Result<i64> {
         .await
 }
 
-/// Whether the contract step is still to come.
+/// Whether the contract step hasn't run yet.
 ///
 /// # Errors
 /// The database does not answer.

@@ -11,7 +11,7 @@ pub enum VisitedFrom {
 }
 
 impl VisitedFrom {
-    /// What the sessions of such an instance are called in the database: `contract` asks who is there.
+    /// The `application_name` of such an instance's sessions: `contract` looks for it.
     pub fn application_name(self) -> &'static str {
         match self {
             VisitedFrom::Visited => "records 2 (visited)",
@@ -40,7 +40,7 @@ impl Statement {
 }
 // ANCHOR_END: statement
 
-/// What the service needs. No rows, only whether the columns are there.
+/// The columns that the service needs. It reads no rows.
 pub const NEEDED: Statement = Statement {
     visited: "SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0",
     visited_at: "SELECT id, value, odd, divisible_by_3, visited_at FROM records LIMIT 0",

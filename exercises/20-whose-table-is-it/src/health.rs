@@ -1,4 +1,4 @@
-//! `GET /health`: the process is alive. It asks nobody else, so no outage makes it lie.
+//! `GET /health`: the process is alive. It asks no other service, so an outage elsewhere doesn't make it lie.
 
 use rocket::{get, serde::json::Json};
 use serde::Serialize;

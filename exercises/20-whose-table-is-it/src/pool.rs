@@ -16,23 +16,23 @@ use tracing::warn;
 
 use crate::{error::Error, rate_limit::RateLimit};
 
-/// A connection that was lent so short a time ago is lent again without a question.
+/// A connection used within this time is lent again without a ping.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// A connection that is older is not lent again: its session has grown in the server, and its address may belong to another one now.
 const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
-/// How long a server that has refused a connection is not asked for another one.
+/// How long to wait before asking a server that refused a connection for another one.
 const FULL: Duration = Duration::from_millis(200);
 
 /// How long to wait before the next attempt to get a connection.
 const PAUSE: Duration = Duration::from_millis(50);
 
 // ANCHOR: manager
-/// What deadpool has to know about connections: how to open one, and which may be lent again.
+/// Tells deadpool how to open connections, and which of them may be lent again.
 struct Connections {
     options: PgConnectOptions,
-    /// When the server has last refused one too many.
+    /// When the server last refused a connection beyond its limit.
     refused: Mutex<Option<Instant>>,
 }
 
@@ -97,14 +97,14 @@ impl Connections {
         }
     }
 
-    /// Whether the server has refused one too many so short a time ago that asking again would only keep it busy.
+    /// Whether the server refused a connection so recently that asking again would only keep it busy.
     fn server_is_full(&self) -> bool {
         let refused = *self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.is_some_and(|refused| refused.elapsed() < FULL)
     }
 }
 
-/// Whether no server listens at the address, or it stops, starts, or gives no more connections.
+/// Whether no server listens at the address, or the server is stopping, starting, or out of connections.
 fn may_pass(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) => true,
@@ -115,7 +115,7 @@ fn may_pass(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether the server, the database or the user has as many connections as it may have.
+/// Whether the server, the database or the user has reached its limit of connections.
 fn is_one_too_many(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.as_deref() == Some("53300")
@@ -139,7 +139,7 @@ impl Pool {
     pub fn new(options: PgConnectOptions, size: usize, limit: Duration) -> Pool {
         let places = managed::Pool::builder(Connections::new(options))
             .max_size(size)
-            // The one that was used last is lent next: it is fresh.
+            // The most recently used connection is lent first: it's the freshest.
             .queue_mode(QueueMode::Lifo)
             .build()
             .expect("deadpool keeps no time limits here");
@@ -157,7 +157,7 @@ impl Pool {
     /// There is no connection within the time limit, or none can be opened.
     pub async fn lend(&self) -> Result<Lent, Error> {
         let Ok(lent) = timeout(self.limit, self.next()).await else {
-            // One connection was asked in vain, perhaps. Those that were idle as long need not be.
+            // One ping may have been in vain. Don't try the connections that were idle just as long.
             self.places.retain(|_, metrics| metrics.last_used() < FRESH);
             let limit = self.limit.as_millis();
             return Err(Error::Unavailable(

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::{error::Error, object::Object, settings::PriceSettings};
 
-/// The longest answer that is read. One with a price has some 30 bytes.
+/// The maximum size of an answer. One with a price has some 30 bytes.
 const MAX_ANSWER_BYTES: usize = 4096;
 
 // ANCHOR: prices
@@ -57,7 +57,7 @@ impl Prices {
     /// The price of the record with this id, in cents.
     ///
     /// # Errors
-    /// There is no place for the call in time, its answer is late, or there is no price in it.
+    /// There's no permit for the call in time, its answer is late, or it contains no price.
     pub async fn of(&self, id: i32) -> Result<i64, Error> {
         // The place is free again when `_place` is dropped: at the end, or wherever this is dropped.
         let Ok(Ok(_place)) = timeout(self.wait, self.places.acquire()).await else {

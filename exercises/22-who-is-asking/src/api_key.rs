@@ -13,11 +13,11 @@ use thiserror::Error;
 use crate::{problem::Problem, refused::Refusal};
 
 // ANCHOR: keys
-/// The keys that count. No `Debug`: they are secrets.
+/// The configured keys. No `Debug`: they are secrets.
 pub struct ApiKeys(Vec<String>);
 
 impl ApiKeys {
-    /// These keys count, and no others.
+    /// Accepts these keys, and no others.
     pub fn new(keys: Vec<String>) -> ApiKeys {
         ApiKeys(keys)
     }
@@ -35,17 +35,17 @@ impl ApiKeys {
 // ANCHOR_END: keys
 
 // ANCHOR: guard
-/// The proof that a request has brought a key that counts: a handler that takes one runs only then.
-/// Its field is private, so there is no way to get one but the guard below.
+/// The proof that a request has a valid key: a handler that takes one runs only then.
+/// Its field is private, so only the guard below can make one.
 pub struct ApiKey(());
 
-/// Why a request has not got through. Rocket logs this in its debug form, so no key is in it.
+/// Why a request was refused. Rocket logs this in its debug form, so it contains no key.
 #[derive(Debug, Clone, Copy, Error)]
 pub enum Refused {
     /// There is neither the header nor the query parameter.
     #[error("there is no key")]
     Missing,
-    /// The key is none that counts.
+    /// The key isn't one of the configured keys.
     #[error("the key does not count")]
     Wrong,
     /// `main.rs` manages no `ApiKeys`.
@@ -61,7 +61,7 @@ impl<'r> FromRequest<'r> for ApiKey {
         let Some(keys) = request.rocket().state::<ApiKeys>() else {
             return Outcome::Error((Status::InternalServerError, Refused::NotConfigured));
         };
-        // The query counts only where there is no header.
+        // The query parameter counts only if there is no header.
         let header = request.headers().get_one("X-API-Key");
         match header.or_else(|| in_query(request)) {
             Some(key) if keys.accept(key) => Outcome::Success(ApiKey(())),

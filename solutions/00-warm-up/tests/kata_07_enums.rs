@@ -17,7 +17,7 @@ impl Failure {
         }
     }
 
-    /// What the client reads: the reason, `no record has the id 7`, or nothing.
+    /// The text for the client: the reason, `no record has the id 7`, or nothing.
     fn detail(self) -> Option<String> {
         match self {
             Failure::BadRequest(reason) => Some(reason),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// What can be named in a sentence.
+/// Something with a name for a sentence.
 trait Label {
     fn label(&self) -> String;
 }

@@ -21,7 +21,7 @@ async fn client() -> Client {
         port: 0,
         api_keys: vec!["a_key".into()],
         database: DatabaseSettings {
-            // Port 1 is nobody's.
+            // Nothing listens on port 1.
             url: "postgres://nobody@127.0.0.1:1/nothing".parse().unwrap(),
             pool_size: NonZeroU16::MIN,
             timeout: Duration::from_millis(250),

@@ -1,4 +1,4 @@
-//! What a request can fail with, and what the client is told of it.
+//! The errors of a request, and what the client sees of them.
 
 use std::io::ErrorKind;
 
@@ -22,19 +22,19 @@ use crate::{
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The client has sent something that cannot be used.
+    /// The client has sent an invalid value.
     #[error("{0}")]
     BadRequest(&'static str),
-    /// The body of the request is not said to be JSON.
+    /// The content type of the request isn't JSON.
     #[error("the body must be application/json")]
     UnsupportedMediaType,
     /// The body of the request is larger than the service reads.
     #[error("the body must not be larger than {MAX_BODY_BYTES} bytes")]
     BodyTooLarge,
-    /// The body of the request is JSON, and means nothing here.
+    /// The body of the request is JSON of another shape.
     #[error("the body must be {{\"ids\": […]}} with at most {MAX_IDS} 32-bit integers")]
     UnusableBody,
-    /// What the client asks for is not there.
+    /// The requested record doesn't exist.
     #[error("{0}")]
     NotFound(String),
     /// The migrations have not run, or what this release needs is gone.
@@ -144,7 +144,7 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
 // ANCHOR_END: from-sqlx
 
 // ANCHOR: stale-plan
-/// Whether somebody has changed the schema since the statement was prepared. The database then refuses
+/// Whether the schema has changed since the statement was prepared. The database then refuses
 /// it, and has done nothing.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {

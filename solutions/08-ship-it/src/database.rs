@@ -48,7 +48,7 @@ impl Database {
         Database { pool, limit }
     }
 
-    /// Lends a connection to `work`, and takes it back.
+    /// Lends a connection to `work`, and returns it to the pool.
     ///
     /// # Errors
     /// There is no connection within the time limit, `work` takes longer than the time limit, or
@@ -67,7 +67,7 @@ impl Database {
                 Ok(result?)
             }
             Err(_elapsed) => {
-                // The answer may still come. The next request must not take it for its own.
+                // The answer may still come. The next request must not mistake it for its own.
                 connection.close_on_drop();
                 Err(self.no_answer())
             }
@@ -98,7 +98,7 @@ impl Database {
     /// Asks the database anything, to see whether it answers.
     ///
     /// # Errors
-    /// It does not.
+    /// It doesn't answer.
     pub async fn ping(&self) -> Result<(), Error> {
         self.read(async |connection| sqlx::query("SELECT 1").execute(connection).await)
             .await?;

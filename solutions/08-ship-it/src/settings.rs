@@ -9,7 +9,7 @@ use tracing::{Level, level_filters::LevelFilter};
 /// The largest body that is read as JSON, in bytes.
 pub const MAX_BODY_BYTES: usize = 32 * 1024;
 
-/// The most ids in one request.
+/// The maximum number of ids in one request.
 pub const MAX_IDS: usize = 1000;
 
 // ANCHOR: settings
@@ -20,32 +20,32 @@ pub struct Settings {
     pub address: IpAddr,
     /// The port to listen on.
     pub port: u16,
-    /// The keys that count.
+    /// The configured keys.
     pub api_keys: Vec<String>,
     /// For the database and its pool.
     pub database: DatabaseSettings,
-    /// The longest that an export waits for its client.
+    /// The maximum time that an export waits for its client.
     pub export_timeout: Duration,
-    /// The longest that an export may take as a whole.
+    /// The maximum duration of a whole export.
     pub export_deadline: Duration,
-    /// What the service logs, `info` being each request.
+    /// The log level; with `info`, each request is logged.
     pub log_level: LevelFilter,
 }
 
 /// The settings of the database.
 pub struct DatabaseSettings {
-    /// Where PostgreSQL is, and with which user and password to go there.
+    /// The address of PostgreSQL, with user and password.
     pub url: PgConnectOptions,
-    /// The most connections that are open at the same time.
+    /// The maximum number of open connections.
     pub pool_size: NonZeroU16,
-    /// The longest that a request waits for a connection.
+    /// The maximum time that a request waits for a connection.
     pub timeout: Duration,
-    /// The longest that an attempt to migrate may take.
+    /// The maximum duration of an attempt to migrate.
     pub migration_timeout: Duration,
 }
 
 impl Settings {
-    /// Reads the settings. What the environment does not say has the default that stands here.
+    /// Reads the settings. Settings missing from the environment keep these defaults.
     ///
     /// # Errors
     /// What is wrong with a variable, in a sentence for the person who set it.
@@ -85,7 +85,7 @@ fn in_seconds(duration: Duration) -> u64 {
     (duration + Duration::from_millis(999)).as_secs()
 }
 
-/// What a variable has to be set to, for the person who sets it.
+/// The values that the variable accepts, for the person who sets it.
 type Expected = &'static str;
 
 // ANCHOR: setting

@@ -12,7 +12,7 @@ use std::{
 use qr::QrError;
 
 // ANCHOR: error
-/// Why there is no image.
+/// Why there's no image.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("usage: {} [TEXT]; without TEXT, standard input is read", env!("CARGO_BIN_NAME"))]

@@ -52,7 +52,7 @@ pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
     drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(data, length)) });
 }
 
-/// Lets go of the bytes without freeing them.
+/// Gives up the bytes without freeing them.
 fn handed_over(bytes: Vec<u8>) -> *mut u8 {
     Box::into_raw(bytes.into_boxed_slice()).cast()
 }

@@ -14,12 +14,12 @@ pub struct Settings {
     pub address: IpAddr,
     /// The port to listen on.
     pub port: u16,
-    /// What the service logs, `info` being each request.
+    /// The log level; with `info`, each request is logged.
     pub log_level: LevelFilter,
 }
 
 impl Settings {
-    /// Reads the settings. What the environment does not say has the default that stands here.
+    /// Reads the settings. Settings missing from the environment keep these defaults.
     ///
     /// # Errors
     /// What is wrong with a variable, in a sentence for the person who set it.
@@ -44,7 +44,7 @@ impl Settings {
 }
 // ANCHOR_END: settings
 
-/// What a variable has to be set to, for the person who sets it.
+/// The values that the variable accepts, for the person who sets it.
 type Expected = &'static str;
 
 // ANCHOR: setting

@@ -93,7 +93,7 @@ impl Database {
     /// Asks the database anything, to see whether it answers.
     ///
     /// # Errors
-    /// It does not.
+    /// It doesn't answer.
     pub async fn ping(&self) -> Result<(), Error> {
         self.read(async |connection| sqlx::query("SELECT 1").execute(connection).await)
             .await?;

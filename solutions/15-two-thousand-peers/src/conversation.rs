@@ -150,7 +150,7 @@ fn cost_of(inboxes: usize) -> Duration {
 // ANCHOR_END: pace
 
 // ANCHOR: close
-/// What an error is called in a close.
+/// The close code of an error.
 fn close_code(error: &Error) -> Option<CloseCode> {
     match error {
         Error::Utf8 => Some(CloseCode::Invalid),

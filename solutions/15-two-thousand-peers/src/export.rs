@@ -1,4 +1,4 @@
-//! `GET /records/export`: all records, a line each, while the database still reads them.
+//! `GET /records/export`: all records, one per line, while the database still reads them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -35,11 +35,11 @@ const CHUNK: usize = 64 * 1024;
 /// How many exports may run, and how long: each keeps a connection until it ends.
 pub struct Exports {
     permits: Arc<Semaphore>,
-    /// The longest wait for a permit, and for the next rows.
+    /// The maximum wait for a permit, and for the next rows.
     database_timeout: Duration,
-    /// The longest wait for the client to take some lines.
+    /// The maximum wait for the client to take some lines.
     client_timeout: Duration,
-    /// The longest that an export may take as a whole.
+    /// The maximum duration of a whole export.
     deadline: Duration,
 }
 
@@ -158,7 +158,7 @@ fn last_line(error: &Error) -> Vec<u8> {
 /// The task that reads, as the response sees it.
 struct Reading {
     chunks: Receiver<Vec<u8>>,
-    /// None when its result has been told.
+    /// `None` once its result was reported.
     task: Option<JoinHandle<Result<(), Error>>>,
 }
 

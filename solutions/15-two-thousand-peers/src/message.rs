@@ -14,7 +14,7 @@ pub const MAX_TEXT_BYTES: usize = 1024;
 pub const MAX_MESSAGE_BYTES: usize = 8192;
 
 // ANCHOR: message
-/// What a peer says to another one, or to all others. Other members are ignored.
+/// A message from a peer to another one, or to all others. Other members are ignored.
 #[derive(Deserialize)]
 pub struct Message {
     pub to: Option<String>,
@@ -38,7 +38,7 @@ pub fn delivered(from: &str, text: &str) -> Arc<str> {
     json!({"from": from, "text": text}).to_string().into()
 }
 
-/// What a peer is told whose message has not got anywhere.
+/// The answer to a peer whose message wasn't delivered.
 pub fn nobody(name: &str) -> Arc<str> {
     complaint(&format!("there is no peer with the name {name}"))
 }

@@ -10,7 +10,7 @@ use crate::{
     api_key::ApiKey, conversation::converse, error::Error, message::MAX_MESSAGE_BYTES, room::Room,
 };
 
-/// The longest name, in bytes.
+/// The maximum length of a name, in bytes.
 const MAX_NAME_BYTES: usize = 32;
 
 // ANCHOR: peers
@@ -62,7 +62,7 @@ fn log_end(opened_at: Instant, code: Option<CloseCode>) {
     );
 }
 
-/// Why a socket has ended that was closed with this code.
+/// Why a socket was closed, by its close code.
 fn reason(code: Option<CloseCode>) -> &'static str {
     match code {
         Some(CloseCode::Away) => "the service stops",

@@ -6,7 +6,7 @@ use tracing::{error, warn};
 // ANCHOR: rocket-log
 /// Listens to Rocket, before Rocket would set up a log of its own.
 pub fn listen() {
-    // This fails when somebody listens already.
+    // This fails if the port is taken.
     if log::set_logger(&LogForwarder).is_ok() {
         log::set_max_level(LevelFilter::Warn);
     }

@@ -20,10 +20,10 @@ pub struct Room {
     pub ping_period: Duration,
 }
 
-/// What the room has of a peer.
+/// The room's side of a peer.
 struct Seat {
     inbox: mpsc::Sender<Arc<str>>,
-    /// Nothing is ever sent on it. The peer notices when it is dropped.
+    /// Nothing is ever sent on it. The peer notices when it's dropped.
     _taken: oneshot::Sender<()>,
 }
 

@@ -27,7 +27,7 @@ fn service() -> Router {
         port: 0,
         users: Users::read("ada:secret").unwrap(),
         database: DatabaseSettings {
-            // Port 1 is nobody's.
+            // Nothing listens on port 1.
             url: "postgres://nobody@127.0.0.1:1/nothing".parse().unwrap(),
             pool_size: NonZeroU16::MIN,
             timeout: Duration::from_millis(250),

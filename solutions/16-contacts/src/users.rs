@@ -9,7 +9,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::error::Error;
 
-/// The longest name, in bytes.
+/// The maximum length of a name, in bytes.
 const MAX_NAME: usize = 32;
 
 /// Those who have an address book. No `Debug`: their passwords are secret.

@@ -10,7 +10,7 @@ use crate::{error::dav::DavError, markup::is_text};
 
 /// The longest UID, in characters: an index of PostgreSQL holds no long ones.
 const MAX_UID: usize = 500;
-/// What makes a URI of a UUID.
+/// Makes a URI of a UUID.
 const URN: &str = "urn:uuid:";
 
 /// A vCard. It is read anew for each question: most of one is a photo, which nobody asks about.

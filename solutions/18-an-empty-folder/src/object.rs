@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// Why a body is not what was asked for, in words for a person.
 pub enum Wrong {
-    /// It is no JSON.
+    /// It isn't JSON.
     Malformed(String),
     /// It is JSON of another form.
     Unusable(String),

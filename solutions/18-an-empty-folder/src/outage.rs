@@ -21,7 +21,7 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether somebody has changed the schema since the statement was prepared. The database then refuses it, and has done nothing.
+/// Whether the schema has changed since the statement was prepared. The database then refuses it, and has done nothing.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {
         return false;

@@ -15,7 +15,7 @@ use tokio::{
 
 use crate::error::Error;
 
-/// A connection that was lent so short a time ago is lent again without a question.
+/// A connection used within this time is lent again without a ping.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// A connection that is older is not lent again: its session has grown in the server, and its address may belong to another one now.
@@ -27,10 +27,10 @@ const FULL: Duration = Duration::from_secs(1);
 /// How long to wait for a connection that is given back, before the next attempt to get one.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What deadpool has to know about connections: how to open one, and which may be lent again.
+/// Tells deadpool how to open connections, and which of them may be lent again.
 struct Connections {
     options: PgConnectOptions,
-    /// When the server has last refused one too many.
+    /// When the server last refused a connection beyond its limit.
     refused: Mutex<Option<Instant>>,
 }
 
@@ -71,13 +71,13 @@ impl managed::Manager for Connections {
     }
 }
 
-/// Whether the server, the database or the user has as many connections as it may have.
+/// Whether the server, the database or the user has reached its limit of connections.
 fn is_one_too_many(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.as_deref() == Some("53300")
 }
 
-/// A fixed number of places: others call one a *slot*.
+/// A fixed number of places, which others call *slots*.
 pub struct Pool {
     places: managed::Pool<Connections>,
     given_back: Arc<Notify>,
@@ -96,7 +96,7 @@ impl Pool {
         };
         let places = managed::Pool::builder(connections)
             .max_size(size)
-            // The one that was used last is lent next: it is fresh.
+            // The most recently used connection is lent first: it's the freshest.
             .queue_mode(QueueMode::Lifo)
             .build()
             .expect("deadpool keeps no time limits here");
@@ -109,10 +109,10 @@ impl Pool {
     /// Lends a connection.
     ///
     /// # Errors
-    /// There is no connection before the deadline, or none can be opened.
+    /// There's no connection before the deadline, or none can be opened.
     pub async fn lend(&self, deadline: Instant) -> Result<Lent, Error> {
         let Ok(lent) = timeout_at(deadline, self.next()).await else {
-            // One connection was asked in vain, perhaps. Those that were idle as long need not be.
+            // One ping may have been in vain. Don't try the connections that were idle just as long.
             self.places.retain(|_, metrics| metrics.last_used() < FRESH);
             return Err(Error::Unavailable(
                 "no connection within the time limit".into(),

@@ -1,4 +1,4 @@
-//! The problem: the body of every answer that is no success, in the form of RFC 9457.
+//! The problem: the body of every answer to a failed request, in the form of RFC 9457.
 
 use axum::{
     Json,

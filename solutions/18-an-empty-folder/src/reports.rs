@@ -89,7 +89,7 @@ pub async fn read(
     Ok((etag, Json(report)).into_response())
 }
 
-/// What is to be changed.
+/// The changes.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {

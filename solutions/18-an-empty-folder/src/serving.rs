@@ -26,7 +26,7 @@ use crate::settings::Settings;
 /// How long requests that are under way may take after a stop: to send a body, and to wait for the database.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// The most connections at the same time. Others wait to be accepted.
+/// The maximum number of connections. Others wait to be accepted.
 const MAX_CONNECTIONS: u32 = 1024;
 
 /// The longest that a client may take for the head of a request, be idle before it, or not take the answer.

@@ -17,13 +17,13 @@ use crate::api_key::ApiKeys;
 pub struct Settings {
     /// Where to listen.
     pub address: SocketAddr,
-    /// Where PostgreSQL is, and with which user and password to go there.
+    /// The address of PostgreSQL, with user and password.
     pub database: PgConnectOptions,
-    /// The most connections that are open at the same time.
+    /// The maximum number of open connections.
     pub pool_size: usize,
     /// The longest that a request waits for a connection, and again for the work on it.
     pub database_timeout: Duration,
-    /// The keys that count.
+    /// The configured keys.
     pub api_keys: ApiKeys,
     /// What is logged.
     pub log_level: LevelFilter,

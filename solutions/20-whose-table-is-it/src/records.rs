@@ -22,12 +22,12 @@ pub struct PageQuery {
     /// The id before the first record.
     #[field(default = 0)]
     after: i32,
-    /// The most records on the page.
+    /// The maximum number of records on the page.
     #[field(default = 100, validate = range(1..=1000))]
     limit: u16,
 }
 
-/// Says what is wrong with a query, one thing at a time.
+/// Describes what is wrong with a query, one error at a time.
 impl From<form::Errors<'_>> for Error {
     fn from(errors: form::Errors<'_>) -> Error {
         Error::BadRequest(if errors.iter().any(|error| error.is_for("after")) {
@@ -53,7 +53,7 @@ pub async fn records(
 ) -> Result<Json<Page>, Error> {
     let PageQuery { after, limit } = page?;
 
-    // One more than asked for, to know whether there is a next page.
+    // One more than requested, to know whether there is a next page.
     let mut records: Vec<Record> = database
         .read(async |connection| {
             sqlx::query_as(

@@ -104,7 +104,7 @@ impl Database {
     /// Asks the database anything, to see whether it answers.
     ///
     /// # Errors
-    /// It does not.
+    /// It doesn't answer.
     pub async fn ping(&self) -> Result<(), Error> {
         self.read("SELECT", async |connection| {
             sqlx::query("SELECT 1").execute(connection).await

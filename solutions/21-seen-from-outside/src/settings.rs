@@ -15,7 +15,7 @@ use tracing_subscriber::filter::Targets;
 /// The largest body that is read as JSON, in bytes.
 pub const MAX_BODY_BYTES: usize = 32 * 1024;
 
-/// The most ids in one request.
+/// The maximum number of ids in one request.
 pub const MAX_IDS: usize = 1000;
 
 // ANCHOR: settings
@@ -26,13 +26,13 @@ pub struct Settings {
     pub address: IpAddr,
     /// The port to listen on.
     pub port: u16,
-    /// The keys that count.
+    /// The configured keys.
     pub api_keys: Vec<String>,
     /// For the database and its pool.
     pub database: DatabaseSettings,
-    /// The longest that an export waits for its client.
+    /// The maximum time that an export waits for its client.
     pub export_timeout: Duration,
-    /// The longest that an export may take as a whole.
+    /// The maximum duration of a whole export.
     pub export_deadline: Duration,
     /// For the service of prices.
     pub prices: PriceSettings,
@@ -44,13 +44,13 @@ pub struct Settings {
 
 /// The settings of the database.
 pub struct DatabaseSettings {
-    /// Where PostgreSQL is, and with which user and password to go there.
+    /// The address of PostgreSQL, with user and password.
     pub url: PgConnectOptions,
-    /// The most connections that are open at the same time.
+    /// The maximum number of open connections.
     pub pool_size: NonZeroU16,
-    /// The longest that a request waits for a connection.
+    /// The maximum time that a request waits for a connection.
     pub timeout: Duration,
-    /// The longest that an attempt to migrate may take.
+    /// The maximum duration of an attempt to migrate.
     pub migration_timeout: Duration,
 }
 
@@ -71,18 +71,18 @@ pub struct TelemetrySettings {
 pub struct PriceSettings {
     /// Where the service of prices is; without it there are no prices.
     pub url: Option<String>,
-    /// The most calls that are under way at the same time.
+    /// The maximum number of concurrent calls.
     pub limit: NonZeroU32,
-    /// The longest that a request waits for its turn.
+    /// The maximum time that a request waits for its turn.
     pub wait: Duration,
-    /// The longest that a call may take.
+    /// The maximum duration of a call.
     pub timeout: Duration,
-    /// The longest that a request with a price may take as a whole.
+    /// The maximum duration of a whole request with a price.
     pub deadline: Duration,
 }
 
 impl Settings {
-    /// Reads the settings. What the environment does not say has the default that stands here.
+    /// Reads the settings. Settings missing from the environment keep these defaults.
     ///
     /// # Errors
     /// What is wrong with a variable, in a sentence for the person who set it.
@@ -146,7 +146,7 @@ fn in_seconds(duration: Duration) -> u64 {
     (duration + Duration::from_millis(999)).as_secs()
 }
 
-/// What a variable has to be set to, for the person who sets it.
+/// The values that the variable accepts, for the person who sets it.
 type Expected = &'static str;
 
 // ANCHOR: setting

@@ -55,7 +55,7 @@ pub struct Booking {
 }
 
 impl Booking {
-    /// True while nobody else can have its bunk.
+    /// True while no other guest can have its bunk.
     pub fn keeps_its_bunk(&self, now: Seconds) -> bool {
         match self.state {
             State::Held { held_until } => held_until > now,

@@ -74,7 +74,7 @@ fn open(huts: &Mutex<Huts>) -> MutexGuard<'_, Huts> {
 }
 // ANCHOR_END: open
 
-/// The one place that reads the clock.
+/// The only code that reads the clock.
 fn now() -> Seconds {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
     since_1970.unwrap_or_default().as_secs()

@@ -58,7 +58,7 @@ impl Hook {
         }
     }
 
-    /// A place among those who may tell the hook, until it is dropped.
+    /// A permit to call the hook, until it is dropped.
     pub fn place(&self) -> Result<SemaphorePermit<'_>, Error> {
         self.places.try_acquire().map_err(|_| Error::TooManyCalls)
     }

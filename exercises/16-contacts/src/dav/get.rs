@@ -74,5 +74,5 @@ pub async fn find(service: &Service, user: &User, name: &str) -> Result<Contact,
     found.ok_or(NOT_THERE)
 }
 
-/// The answer where there is no such contact.
+/// The answer if there is no such contact.
 pub const NOT_THERE: Error = Error::NotFound("there is no contact with this name");

@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, header::CONTENT_TYPE};
 use encoding_rs::{Encoding, UTF_8};
 
-/// What a request says of its body.
+/// The request's headers about its body.
 pub struct ContentType<'a>(&'a str);
 
 impl<'a> ContentType<'a> {

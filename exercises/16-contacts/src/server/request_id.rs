@@ -40,7 +40,7 @@ fn without_an_unusable_id(mut request: Request) -> Request {
     request
 }
 
-/// What is logged on the way to the answer is within this span, and so has the id.
+/// Everything logged while the request is answered is within this span, and so has the id.
 fn span(request: &Request) -> Span {
     let id = request.headers().get(HEADER);
     let request_id = id.and_then(|id| id.to_str().ok()).unwrap_or_default();

@@ -96,12 +96,12 @@ pub struct NewContact<'a> {
     pub vcard: &'a str,
 }
 
-/// What has become of a contact that a client wanted to write.
+/// The outcome of writing a contact.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Put {
     Created,
     Replaced,
-    /// Nothing was changed: what is there does not meet the condition.
+    /// Nothing was changed: the present version doesn't meet the condition.
     ConditionFailed,
     /// Nothing was changed: another contact of the book has the UID, or this one has another UID, which it keeps.
     UidConflict,
@@ -223,11 +223,11 @@ async fn create(
 }
 // ANCHOR_END: conditional-put
 
-/// What has become of a contact that a client wanted to delete.
+/// The outcome of deleting a contact.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Deleted {
     Yes,
-    /// Nothing was changed: what is there does not meet the condition.
+    /// Nothing was changed: the present version doesn't meet the condition.
     ConditionFailed,
     NotThere,
 }

@@ -161,7 +161,7 @@ impl Asked {
         &self.properties
     }
 
-    /// Whether it is for all that there are, rather than for these.
+    /// Whether it asks for all properties, rather than for these.
     pub fn is_for_all(&self) -> bool {
         self.what != What::Values
     }

@@ -1,4 +1,4 @@
-//! What a request can fail with, and what the client is told of it.
+//! The errors of a request, and what the client sees of them.
 
 pub mod causes;
 pub mod dav;
@@ -34,10 +34,10 @@ pub enum Error {
     /// The path is another user's.
     #[error("this belongs to another user")]
     Forbidden,
-    /// The client has sent something that cannot be used.
+    /// The client has sent an invalid value.
     #[error("{0}")]
     BadRequest(&'static str),
-    /// What the client asks for is not there.
+    /// The requested record doesn't exist.
     #[error("{0}")]
     NotFound(&'static str),
     /// The path takes these methods only.
@@ -70,7 +70,7 @@ pub enum Error {
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
-    /// What was to write the answer has panicked.
+    /// The task that writes the answer has panicked.
     #[error("the answer was never written")]
     Panicked,
     /// The database rejects the query: the bug is in this service.
@@ -203,7 +203,7 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether somebody has changed the schema since the statement was prepared. The database then refuses it, and has done nothing.
+/// Whether the schema has changed since the statement was prepared. The database then refuses it, and has done nothing.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match code_of(error).as_deref() {
         // There is no such statement.

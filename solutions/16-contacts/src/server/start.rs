@@ -24,7 +24,7 @@ use tokio_io_timeout::TimeoutStream;
 
 use crate::{http::body, settings::Settings};
 
-/// The most connections at the same time. Others wait to be accepted.
+/// The maximum number of connections. Others wait to be accepted.
 const MAX_CONNECTIONS: u32 = 1024;
 
 /// The longest that a client may take for the head of a request, be idle before it, or not take the answer.

@@ -13,12 +13,12 @@ use crate::{
     extract::{Parameters, first},
 };
 
-/// The keys that count. No `Debug`: they are secrets.
+/// The configured keys. No `Debug`: they are secrets.
 #[derive(Clone)]
 pub struct ApiKeys(Arc<[String]>);
 
 impl ApiKeys {
-    /// These keys count, and no others.
+    /// Accepts these keys, and no others.
     pub fn new(keys: &[String]) -> ApiKeys {
         ApiKeys(keys.into())
     }
@@ -35,7 +35,7 @@ impl ApiKeys {
 }
 
 // ANCHOR: guard
-/// The proof that a request has brought a key that counts: a handler that takes one runs only then.
+/// The proof that a request has a valid key: a handler that takes one runs only then.
 pub struct ApiKey(());
 
 impl<S: Send + Sync> FromRequestParts<S> for ApiKey
@@ -46,7 +46,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<ApiKey, Error> {
         let keys = ApiKeys::from_ref(state);
-        // The query counts only where there is no header.
+        // The query parameter counts only if there is no header.
         let accepted = match parts.headers.get("X-API-Key") {
             Some(header) => keys.accept(header.as_bytes()),
             None => in_query(parts).is_some_and(|key| keys.accept(key.as_bytes())),

@@ -26,7 +26,7 @@ use crate::{
 /// Why a request has failed: what a handler returns as the `Err` of its `Result`.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// There is no key, or a wrong one.
+    /// The key is missing or wrong.
     #[error("a valid API key is required, in the header X-API-Key or the query parameter api_key")]
     Unauthorized,
     /// There is neither a token nor a key, or a wrong key.
@@ -47,25 +47,25 @@ pub enum Error {
     /// There is no key to judge a token by.
     #[error("the keys of the issuer are not available")]
     KeysUnavailable,
-    /// The client has sent something that cannot be used.
+    /// The client has sent an invalid value.
     #[error("{0}")]
     BadRequest(&'static str),
-    /// The body of the request is not said to be JSON.
+    /// The content type of the request isn't JSON.
     #[error("the body must be application/json")]
     UnsupportedMediaType,
     /// The body of the request is larger than the service reads.
     #[error("the body must not be larger than {MAX_BODY_BYTES} bytes")]
     BodyTooLarge,
-    /// The body of the request is JSON, and means nothing here.
+    /// The body of the request is JSON of another shape.
     #[error("the body must be {{\"ids\": […]}} with at most {MAX_IDS} 32-bit integers")]
     UnusableBody,
     /// The request has not arrived in time.
     #[error("the request did not arrive in time")]
     RequestTooSlow,
-    /// The client takes no more of the export.
+    /// The client has stopped taking the export.
     #[error("the client did not take the export in time")]
     ClientTooSlow,
-    /// What the client asks for is not there.
+    /// The requested record doesn't exist.
     #[error("{0}")]
     NotFound(String),
     /// The path is there, for other methods.
@@ -91,7 +91,7 @@ pub enum Error {
     Panicked,
 }
 
-/// What the log gets of an error.
+/// The log's part of an error.
 enum Log {
     /// The client has been told all there is.
     Nothing,
@@ -155,7 +155,7 @@ impl Error {
         challenges.filter_map(Result::ok).collect()
     }
 
-    /// What the client is told.
+    /// The client's part of it.
     pub fn problem(&self) -> Problem {
         let (status, _log, detail) = self.becomes();
         Problem::new(status, detail)
@@ -246,7 +246,7 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether somebody has changed the schema since the statement was prepared. The database then refuses
+/// Whether the schema has changed since the statement was prepared. The database then refuses
 /// it, and has done nothing.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {

@@ -1,4 +1,4 @@
-//! `GET /records/export`: all records, a line each, while the database still reads them.
+//! `GET /records/export`: all records, one per line, while the database still reads them.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -126,7 +126,7 @@ fn last_line(error: &Error) -> Vec<u8> {
 /// The task that reads, as the response sees it.
 struct Reading {
     chunks: Receiver<Vec<u8>>,
-    /// None when its result has been told.
+    /// `None` once its result was reported.
     task: Option<JoinHandle<Result<(), Error>>>,
 }
 

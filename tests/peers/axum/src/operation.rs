@@ -11,7 +11,7 @@ pub struct Status {
     status: &'static str,
 }
 
-/// `GET /health`: 200, always. It asks nobody else, so no outage makes it lie.
+/// `GET /health`: 200, always. It asks no other service, so an outage elsewhere doesn't make it lie.
 pub async fn health() -> Json<Status> {
     Json(Status { status: "ok" })
 }

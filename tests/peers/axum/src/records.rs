@@ -62,7 +62,7 @@ pub async fn page(
     PageQuery { after, limit }: PageQuery,
     State(database): State<Database>,
 ) -> Result<Json<Page>, Error> {
-    // One more than asked for, to know whether there is a next page.
+    // One more than requested, to know whether there is a next page.
     let mut records = database
         .read(async |connection| {
             sqlx::query_as!(

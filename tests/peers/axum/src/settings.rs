@@ -15,7 +15,7 @@ use tracing::level_filters::LevelFilter;
 /// The largest body that is read as JSON, in bytes.
 pub const MAX_BODY_BYTES: usize = 32 * 1024;
 
-/// The most ids in one request.
+/// The maximum number of ids in one request.
 pub const MAX_IDS: usize = 1000;
 
 /// The longest that a client may take to send the body of its request.
@@ -34,23 +34,23 @@ pub struct Settings {
     pub address: IpAddr,
     /// The port to listen on.
     pub port: u16,
-    /// The keys that count.
+    /// The configured keys.
     pub api_keys: Vec<String>,
-    /// Where PostgreSQL is, and with which user and password to go there.
+    /// The address of PostgreSQL, with user and password.
     pub database: PgConnectOptions,
-    /// The most connections that are open at the same time.
+    /// The maximum number of open connections.
     pub database_pool_size: NonZeroU16,
     /// The longest that a request waits for a connection, and for an answer on it.
     pub database_timeout: Duration,
-    /// The longest that an attempt to migrate may take.
+    /// The maximum duration of an attempt to migrate.
     pub migration_timeout: Duration,
-    /// The longest that an export waits for its client.
+    /// The maximum time that an export waits for its client.
     pub export_timeout: Duration,
-    /// The longest that an export may take as a whole.
+    /// The maximum duration of a whole export.
     pub export_deadline: Duration,
     /// How tokens are judged; none where no issuer is named.
     pub tokens: Option<TokenSettings>,
-    /// What the service logs, `info` being each request.
+    /// The log level; with `info`, each request is logged.
     pub log_level: LevelFilter,
 }
 

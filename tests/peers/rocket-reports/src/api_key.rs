@@ -31,7 +31,7 @@ fn fingerprint(key: &str) -> Fingerprint {
     Sha256::digest(key).into()
 }
 
-/// Who asks: the fingerprint of a key that counts. A handler that takes it first runs with such a key only.
+/// The client: the fingerprint of a valid key. A handler that takes it first runs only with such a key.
 pub struct Client(pub Fingerprint);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! The catchers: what a client is told when no handler could answer.
+//! The catchers: the answers when no handler could answer.
 
 use rocket::{
     Request, catch,

@@ -21,7 +21,7 @@ pub fn start(level: LevelFilter) {
         .with(heard)
         .with(lines)
         .init();
-    // This fails when somebody listens already.
+    // This fails if the port is taken.
     if log::set_logger(&RocketLog).is_ok() {
         log::set_max_level(log::LevelFilter::Warn);
     }

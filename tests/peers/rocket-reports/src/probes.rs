@@ -1,4 +1,4 @@
-//! What somebody asks who keeps the service running: is it alive, and is it ready?
+//! The probes of whoever keeps the service running: is it alive, and is it ready?
 
 use rocket::{State, get, serde::json::Json};
 use serde_json::{Value, json};

@@ -99,7 +99,7 @@ pub async fn read(
     Ok(Answer::Current(report))
 }
 
-/// What is to be changed.
+/// The changes.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {

@@ -22,7 +22,7 @@ pub struct Filter {
     conditions: Vec<PropertyCondition>,
     /// The properties that it looks at, each once.
     properties: Vec<String>,
-    /// What it may still cost.
+    /// The remaining budget.
     steps: usize,
 }
 
@@ -34,7 +34,7 @@ struct PropertyCondition {
     required: Required,
 }
 
-/// What is required of a property.
+/// The condition that a property must meet.
 #[derive(Debug)]
 enum Required {
     /// The contact has none.
@@ -149,7 +149,7 @@ impl Filter {
     }
 }
 
-/// Whether all of an element's conditions must hold, rather than one.
+/// Whether all conditions of an element must hold, rather than one of them.
 fn is_all(element: Node) -> Result<bool, DavError> {
     match element.attribute("test") {
         Some("allof") => Ok(true),

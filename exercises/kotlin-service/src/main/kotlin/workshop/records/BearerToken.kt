@@ -91,6 +91,7 @@ fun Route.allowed(
     )
     route.build()
 }
+// ANCHOR_END: scope
 
 /** Takes nothing of the path, as Ktor's own for `authenticate`. */
 private data class ScopeSelector(
@@ -103,7 +104,6 @@ private data class ScopeSelector(
 
     override fun toString() = "(scope $scope)"
 }
-// ANCHOR_END: scope
 
 /** For a request that brings neither a token nor a key, or a wrong key. */
 fun neitherTokenNorKey() =

@@ -42,6 +42,7 @@ fun Application.traceRequests(openTelemetry: OpenTelemetry) {
         HttpServerRoute.update(Context.current(), HttpServerRouteSource.CONTROLLER, pattern)
     }
 }
+// ANCHOR_END: request-spans
 
 /**
  * A coroutine that ends leaves its context behind on the thread now and then, and the next request there would go on with that trace
@@ -57,4 +58,3 @@ private const val FIRST_OF_OURS = 500
 
 /** The path as it is written in the source. All other conditions of a route are in parentheses. */
 private fun RoutingNode.pattern(): String = toString().split('/').filterNot { it.startsWith('(') }.joinToString("/")
-// ANCHOR_END: request-spans

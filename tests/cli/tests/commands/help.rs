@@ -121,7 +121,7 @@ fn a_shell_completes_the_targets_and_the_tests_that_there_are() {
     );
     assert_eq!(
         completed("just check kotl", "kotl").trim(),
-        "kotlin kotlin-contacts"
+        "kotlin kotlin-contacts kotlin-release-2"
     );
     assert_eq!(completed("just hint kotl", "kotl").trim(), "");
     let tests = completed("just check --only health_", "health_");

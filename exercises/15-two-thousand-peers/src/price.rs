@@ -42,7 +42,7 @@ pub async fn price(
 /// returns with the first error, and drops the call that is under way.
 async fn with_price(id: i32, database: &Database, prices: &Prices) -> Result<PricedRecord, Error> {
     let record = find(id, database);
-    // A price that fails is no error here: it waits for the record, which may not be there.
+    // A failed price isn't an error yet: it waits for the record, which may not exist.
     let price = async { Ok(prices.of(id).await) };
     let (record, cents) = try_join!(record, price)?;
     let cents = cents?;

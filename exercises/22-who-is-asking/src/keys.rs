@@ -74,7 +74,7 @@ impl Keys {
         }
     }
 
-    /// The keys of the last good answer; none when it is too old, or has none that counts.
+    /// The keys of the last good answer; none if it is too old, or has no usable key.
     fn current(&self) -> Option<Arc<KeySet>> {
         let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
         let keys = last.clone().map(|last| last.keys);

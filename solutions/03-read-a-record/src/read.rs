@@ -6,7 +6,7 @@ use sqlx::PgPool;
 use crate::{problem::Problem, record::Record};
 
 // ANCHOR: read
-/// Answers the record, or 400 when the id is no 32-bit integer, 404 when no record has it, 503 when
+/// Answers the record, or 400 if the id isn't a 32-bit integer, 404 if no record has it, 503 if
 /// the database does not answer.
 #[get("/read/<id>")]
 pub async fn read(id: Result<i32, &str>, pool: &State<PgPool>) -> Result<Json<Record>, Problem> {

@@ -5,8 +5,8 @@ use rocket::{State, get, serde::json::Json};
 use crate::{api_key::ApiKey, database::Database, error::Error, record::Record};
 
 // ANCHOR: read
-/// Answers the record, or 400 when the id is no 32-bit integer, 404 when no record has it, 503 when
-/// the database does not answer. Without a key that counts it does not run.
+/// Answers the record, or 400 if the id isn't a 32-bit integer, 404 if no record has it, 503 if
+/// the database doesn't answer. Without a valid key it doesn't run.
 #[get("/read/<id>")]
 pub async fn read(
     _key: ApiKey,

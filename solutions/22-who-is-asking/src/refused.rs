@@ -17,7 +17,7 @@ use crate::{api_key, problem::Problem};
 /// Why a request is not let in. Rocket logs this in its debug form, so no token and no key is in it.
 #[derive(Debug, Clone, Copy, Error)]
 pub enum Refused {
-    /// There is no token, and no key that counts.
+    /// There's neither a token nor a valid key.
     #[error(
         "an access token is required, in the header Authorization, or a valid API key, in the \
          header X-API-Key or the query parameter api_key"

@@ -125,7 +125,7 @@ impl Schema {
 /// Whether it may pass by itself, and what the log says of it.
 fn in_words(error: &MigrateError) -> (bool, String) {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
-        // A file is no longer as it was when it ran, for instance.
+        // For instance, a file has changed since it ran.
         return (
             false,
             format!("the migrations cannot run, trying again: {error}"),

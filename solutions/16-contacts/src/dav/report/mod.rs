@@ -113,7 +113,7 @@ fn is_available(address_data: Node) -> bool {
 /// The most resources that a report asks for: `limit`, and `nresults` in it, whose namespace is that of the report.
 ///
 /// # Errors
-/// It is no number, or 0, or larger than any answer.
+/// It isn't a number, or it is 0, or larger than any answer.
 fn limit(report: Node, namespace: &str) -> Result<Option<usize>, Error> {
     let Some(limit) = xml::child(report, namespace, "limit") else {
         return Ok(None);

@@ -426,7 +426,7 @@ async fn no_token_is_written_anywhere(
     expect_none(expected, leak.map(|line| format!("this line: {}", line.trim())))
 }
 
-fn answered<'a>(answer: &'a Result<Answer, Failure>) -> Result<&'a Answer, TestError> {
+fn answered(answer: &Result<Answer, Failure>) -> Result<&Answer, TestError> {
     Ok(answer.as_ref().map_err(Clone::clone)?)
 }
 

@@ -667,7 +667,8 @@ fn a_core_that_is_not_of_these_sources_or_does_not_come_is_compiled() {
     let missing = Some("HTTP/1.0 404 Not Found\r\n\r\n");
     let changed = |checkout: &Checkout| checkout.write("tests/cli/src/main.rs", "fn main() {}");
     let no_change = |_: &Checkout| ();
-    let cases: [(&str, _, fn(&Checkout), &[_], _); 4] = [
+    type Change = fn(&Checkout);
+    let cases: [(_, _, Change, &[_], _); 4] = [
         (TOOL, None, changed, &[], "compiling the workshop's tool"),
         (TOOL, missing, no_change, &[], "could not be downloaded"),
         ("exit 1", None, no_change, &[], "does not run here"),

@@ -1,6 +1,8 @@
 // How Exposed answers what the routes ask, from the new column.
 package workshop.releases
 
+import java.sql.Timestamp
+import java.time.Instant
 import kotlinx.coroutines.flow.Flow
 import org.jetbrains.exposed.v1.core.ColumnType
 import org.jetbrains.exposed.v1.core.CustomFunction
@@ -18,10 +20,10 @@ import org.jetbrains.exposed.v1.jdbc.update
 import org.jetbrains.exposed.v1.jdbc.updateReturning
 import workshop.records.EXPORT_BATCH
 import workshop.records.PostgresDatabase
+import workshop.records.READS
 import workshop.records.Record
 import workshop.records.RecordRepository
-import java.sql.Timestamp
-import java.time.Instant
+import workshop.records.WRITES
 
 // ANCHOR: dated-records
 
@@ -54,11 +56,11 @@ class DatedRecordRepository(
     private val database: PostgresDatabase,
 ) : RecordRepository {
     override suspend fun ping() {
-        database.transact { exec("SELECT 1") }
+        database.transact("SELECT") { exec("SELECT 1") }
     }
 
     override suspend fun find(id: Int): Record? =
-        database.read {
+        database.read(READS) {
             DatedRecords
                 .select(DatedRecords.answered)
                 .where { DatedRecords.id eq id }
@@ -70,7 +72,7 @@ class DatedRecordRepository(
         after: Int,
         limit: Int,
     ): List<Record> =
-        database.read {
+        database.read(READS) {
             DatedRecords
                 .select(DatedRecords.answered)
                 .where { DatedRecords.id greater after }
@@ -80,7 +82,7 @@ class DatedRecordRepository(
         }
 
     override fun all(after: Int?): Flow<List<Record>> =
-        database.stream {
+        database.stream(READS) {
             DatedRecords
                 .select(DatedRecords.answered)
                 .apply { if (after != null) where { DatedRecords.id greater after } }
@@ -95,7 +97,7 @@ class DatedRecordRepository(
     // ANCHOR: dated-visit
     /** The first visit counts. */
     override suspend fun visit(id: Int): Record? =
-        database.transact {
+        database.transact(WRITES) {
             DatedRecords
                 .updateReturning(DatedRecords.answered, where = { DatedRecords.id eq id }) {
                     it[visitedAt] = coalesce(visitedAt, now)
@@ -104,8 +106,16 @@ class DatedRecordRepository(
         }
     // ANCHOR_END: dated-visit
 
+    override suspend fun takeBack(id: Int): Record? =
+        database.transact(WRITES) {
+            DatedRecords
+                .updateReturning(DatedRecords.answered, where = { DatedRecords.id eq id }) { it[visitedAt] = null }
+                .singleOrNull()
+                ?.toRecord()
+        }
+
     override suspend fun visitAll(ids: Set<Int>): List<Int> =
-        database.transact {
+        database.transact(WRITES) {
             val named = DatedRecords.id eq anyFrom(ids.toList())
             // Locking in id order cannot deadlock.
             val found =

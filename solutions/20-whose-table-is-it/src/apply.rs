@@ -21,7 +21,7 @@ pub struct Event {
 // ANCHOR_END: event
 
 // ANCHOR: batch
-/// Claims events of one outbox, at most `BATCH` that nobody else works on, applies them to the other
+/// Claims events of one outbox, at most `BATCH` that no other worker has, applies them to the other
 /// database, and acknowledges them. Returns how many there were.
 ///
 /// # Errors
@@ -64,7 +64,7 @@ pub async fn batch(from: &mut PgConnection, to: &mut PgConnection) -> sqlx::Resu
 // ANCHOR_END: batch
 
 // ANCHOR: apply
-/// Applies one event, in one statement. One that is no newer than what was applied changes nothing.
+/// Applies one event, in one statement. An event that isn't newer than the applied one changes nothing.
 async fn apply(to: &mut PgConnection, event: &Event) -> sqlx::Result<()> {
     sqlx::query(
         "WITH newer AS ( \

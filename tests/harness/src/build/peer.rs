@@ -151,7 +151,7 @@ impl PeerFolder<'_> {
         let mut command = Command::new(name);
         command.current_dir(&self.folder);
         if let Some(jdk) = &self.jdk {
-            command.env("JAVA_HOME", &jdk.home);
+            maven::use_jdk(&mut command, &jdk.home);
             command.args(self.workspace.maven_options());
         }
         command.args(args);

@@ -49,7 +49,7 @@ use workshop_suites::forms::diagnosis;
 pub const FEWEST_MISTAKES: usize = 2;
 
 /// How many mistakes are in work at the same time: two are compiled while the others mostly wait for a time limit.
-const SIDE_BY_SIDE: u32 = 8;
+const SIDE_BY_SIDE: u32 = 12;
 
 /// A whole suite keeps a processor busy: one for each of two cores at a time.
 const WHOLE: u32 = SIDE_BY_SIDE / 2;

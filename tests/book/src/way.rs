@@ -20,6 +20,8 @@ const TASK: &str = "## Your task";
 
 /// The part that nobody reads from its beginning to its end.
 const REFERENCE: &str = "Reference";
+/// The parts that are books of their own, behind the course: nobody gets there by *next*.
+const OTHER_BOOKS: [&str; 2] = ["The evidence", "For instructors"];
 
 /// The pages in order, and the exercises among them.
 pub struct Way<'a> {
@@ -49,12 +51,21 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// The expanded page with its place below its title, and what comes next at its end.
+    /// The expanded page with its place below its title, and what comes next at its end. At the ends of a book it's marked, so that
+    /// mdBook's arrows stay within the book as well.
     pub fn framed(&self, page: &Page, text: &str) -> String {
         let (title, rest) = text.split_once('\n').unwrap_or((text, ""));
         let place = self.place(page).unwrap_or_default();
         let next = self.next(page).unwrap_or_default();
-        format!("{title}\n{place}{rest}{next}")
+        let mut pages = self.site.pages.iter().filter(|one| book(one) == book(page));
+        let begins = pages.next().is_some_and(|first| first.path == page.path);
+        let ends = self.later(page).next().is_none();
+        let mark = |holds: bool, what: &str| match holds {
+            true => block(&format!("<span class=\"{what}\"></span>")),
+            false => String::new(),
+        };
+        let marks = mark(begins, "book-begins") + &mark(ends, "book-ends");
+        format!("{title}\n{place}{rest}{next}{marks}")
     }
 
     /// `The port, 9 of 27`, and whether one can leave it out. Pages of a part without an exercise are read in any order.
@@ -110,7 +121,7 @@ impl<'a> Way<'a> {
         let pages = self.site.pages.iter();
         let mut pages = pages.skip_while(move |one| one.path != page.path);
         pages.next();
-        pages
+        pages.take_while(move |one| book(one) == book(page))
     }
 
     fn ahead(&self, page: &'a Page) -> Ahead<'a> {
@@ -233,6 +244,12 @@ impl<'a> Way<'a> {
         }
         name
     }
+}
+
+/// The part that is a book of its own; none is the course.
+fn book(page: &Page) -> Option<&str> {
+    let part = page.part.as_deref();
+    part.filter(|part| OTHER_BOOKS.contains(part))
 }
 
 /// `50 min`, `7 h`, `2½ h`.
@@ -380,6 +397,22 @@ mod tests {
             "{page}"
         );
         assert!(framed(3).contains("The ladder, 3 of 3, optional"));
+    }
+
+    #[test]
+    fn no_book_leads_into_another_by_next() {
+        let (workspace, mut site) = (checkout(), site());
+        site.pages[4].part = Some(OTHER_BOOKS[0].to_owned());
+        let catalogue = Catalogue::read(&workspace).expect("the exercises");
+        let way = Way::new(&workspace, &site, &catalogue);
+        let framed = |at: usize| way.framed(&site.pages[at], &site.pages[at].text);
+        let (last, other) = (framed(3), framed(4));
+        assert!(!last.contains("class=\"way-on\""), "{last}");
+        assert!(
+            last.contains("book-ends") && !last.contains("book-begins"),
+            "{last}"
+        );
+        assert!(other.contains("book-begins"), "{other}");
     }
 
     #[test]

@@ -397,7 +397,7 @@ pub struct BuildArgs {
 }
 
 /// Options of `measure`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
@@ -433,7 +433,7 @@ pub struct MeasureArgs {
 }
 
 /// What a measurement reads, and whose result comes of it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct ResultArgs {
     /// The data set to read from
     #[arg(long)]
@@ -448,6 +448,18 @@ pub struct ResultArgs {
 pub enum LongRun {
     /// Millions of requests in chunks: does memory stay flat? Ctrl-C stops it, and what was measured is written
     Endurance(EnduranceArgs),
+    /// Each exercise whose figures are older than what they are about. Stopped, it goes on with the next one when it's called again
+    All(AllArgs),
+}
+
+/// Options of `measure all`.
+#[derive(Debug, Args)]
+pub struct AllArgs {
+    /// Also the services beside the port, where an exercise has rows of them
+    #[arg(long)]
+    pub peers: bool,
+    #[command(flatten)]
+    pub result: ResultArgs,
 }
 
 /// Options of `measure endurance`.

@@ -8,6 +8,7 @@
 )]
 
 mod ages;
+mod all;
 mod board;
 mod build;
 mod calibrate;
@@ -35,9 +36,11 @@ fn interruption(command: &LabCommand) -> Interruption {
     match command {
         LabCommand::Report | LabCommand::Board { live: false, .. } => Interruption::AtOnce,
         // A measurement calls the peers, and ends them.
-        LabCommand::Measure(MeasureArgs { long: Some(_), .. }) | LabCommand::PlayPeers { .. } => {
-            Interruption::InOrder
-        }
+        LabCommand::Measure(MeasureArgs {
+            long: Some(LongRun::Endurance(_)),
+            ..
+        })
+        | LabCommand::PlayPeers { .. } => Interruption::InOrder,
         _ => Interruption::Dropped,
     }
 }
@@ -48,6 +51,10 @@ async fn done(workspace: &Workspace, command: LabCommand) -> anyhow::Result<Outc
             long: Some(LongRun::Endurance(args)),
             ..
         }) => endurance::run(workspace, &args).await,
+        LabCommand::Measure(MeasureArgs {
+            long: Some(LongRun::All(args)),
+            ..
+        }) => all::run(workspace, args).await,
         LabCommand::Measure(args) => measure::run(workspace, &args).await,
         LabCommand::Calibrate(args) => calibrate::run(workspace, &args).await,
         LabCommand::Build(args) => build::run(workspace, &args).await,

@@ -37,7 +37,7 @@ use workshop_measure::tools::oha::{Call, Load, Order};
 use workshop_results::file::ResultFile;
 use workshop_results::key::{
     At, CPU, DATABASE_CPU, DROPPED, LAG, LONGEST, LONGEST_LAG, LOOKED_AT, LOST, NGINX_CPU, P50,
-    P99, SWITCH,
+    P99, SWITCH, UNSTEADY,
 };
 use workshop_results::statistics;
 
@@ -321,7 +321,10 @@ impl Played<'_> {
         let limits = self.session.plan.warm_up_of(Language::Kotlin);
         let reads = self.reads(Load::Closed);
         let warm = warmup::run(&self.session.oha, &reads, &pids, &limits).await?;
-        warm.map_err(anyhow::Error::msg)?;
+        let warm = warm.map_err(anyhow::Error::msg)?;
+        if warm.steady_after_s.is_none() {
+            self.seen[Owner::Kotlin as usize].value(UNSTEADY, Some(1.0));
+        }
         let visits = Order {
             duration: WARM_UP,
             ..self.visits(Owner::Kotlin, Load::Closed)
@@ -329,6 +332,8 @@ impl Played<'_> {
         let run = self.session.oha.run(&visits).await?;
         run.answered(&visits).map_err(anyhow::Error::msg)?;
         self.emptied(Owner::Kotlin).await?;
+        // A JVM compiles on for a while at the rate that is measured: the first share would pay for that.
+        self.session.oha.run(&self.reads(Load::Open(READS))).await?;
         self.settled().await.map(drop)
     }
 

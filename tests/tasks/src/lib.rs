@@ -24,6 +24,7 @@ mod guard;
 mod heap;
 mod kotlin_rows;
 mod ladder;
+mod open_loop;
 mod paging;
 mod peers;
 mod pool;
@@ -34,6 +35,7 @@ mod rolling_out;
 mod sites;
 mod stall;
 mod tables;
+mod taking_over;
 mod telemetry;
 mod waiting;
 
@@ -106,6 +108,7 @@ const TASKS: &[Task] = tasks! {
     "contacts" Own "/ready" ["oha"] => contacts::measure,
     "reports" Own "/ready" ["oha"] => reports::measure,
     "rolling-out" Own "/ready" [] => rolling_out::measure,
+    "taking-over" Own "/ready" ["oha"] => taking_over::measure,
     "energy" Records "/read/1" ["oha"] => energy::task::measure,
 };
 

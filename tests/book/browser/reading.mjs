@@ -47,15 +47,17 @@ export async function keys(browser, book, fault) {
     await expect('a letter in the search field is a letter', isProjected(), false);
 
     await anew();
-    await press(page, 'KeyL', 'l');
+    await press(page, 'KeyP', 'l');
     await expect('Dvorak’s key at the place of the P is no P', isProjected(), false);
     await press(page, 'Slash', '?', { shift: true });
     await expect('? opens the help', isHelped(), true);
     const focused = () => page.evaluate(() => document.activeElement.closest('#mdbook-help-popup') !== null);
     await expect('the focus is in the help', focused(), true);
     await page.keyboard.press('Space');
-    await page.keyboard.press('Tab');
-    await expect('the focus stays in the help', focused(), true);
+    for (let tab = 0; tab < 3; tab++) {
+        await page.keyboard.press('Tab');
+        await expect('the focus stays in the help', focused(), true);
+    }
     await page.keyboard.press('Escape');
     await expect('Escape closes the help', isHelped(), false);
     for (const [code, key] of [['KeyP', 'p'], ['KeyP', 'з'], ['KeyS', 's'], ['Slash', '/'], ['Slash', '?']]) {

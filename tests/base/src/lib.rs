@@ -11,6 +11,7 @@ pub mod fix;
 pub mod language;
 pub mod lock;
 pub mod mistakes;
+pub mod mounts;
 pub mod news;
 pub mod open_files;
 pub mod originals;

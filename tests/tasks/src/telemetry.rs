@@ -26,7 +26,8 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
         send(subject, &collector, lab).await?;
     }
     let is_kotlin = |subject: &Subject| subject.side.language == Language::Kotlin;
-    let (kotlin, rust): (Vec<Subject>, Vec<Subject>) = subjects.iter().cloned().partition(is_kotlin);
+    let (kotlin, rust): (Vec<Subject>, Vec<Subject>) =
+        subjects.iter().cloned().partition(is_kotlin);
     let casts = [kotlin, rust].map(|cast| {
         let pairs = pairs(&cast);
         (cast, pairs)

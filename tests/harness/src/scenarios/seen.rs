@@ -8,13 +8,15 @@ use anyhow::Context as _;
 
 use super::{Context, Judging, Place, Played, Scenario, When, asked, stage};
 use crate::scenarios::ContractTest;
-use crate::service::collector::{Collector, Manners};
+use crate::service::collector::{Collector, Manners, Received};
 use crate::service::upstream::{Conduct, Upstream};
 use crate::service::{PriceSettings, Settings, TelemetrySettings};
 use workshop_requests::failure::TestResult;
 
 /// `DATABASE_TIMEOUT_MS`: longer than tests keep a table locked.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long the first spans may take: a JVM loads for a second what it has not needed before.
+const FIRST_SPANS: Duration = Duration::from_secs(4);
 /// `UPSTREAM_LIMIT`: several times the connections to the database.
 pub const CALLS: u16 = 16;
 
@@ -47,6 +49,12 @@ pub(super) async fn play(
         ..stage::settings(DATABASE_TIMEOUT)
     };
     let mut stage = place.stage_with(settings).await?;
+    // Twice, since the first of all may be late, and no test is about that.
+    for _ in 0..2 {
+        let _ = stage.client.get("/price/1").await;
+    }
+    let any_came = |received: &Received| !received.spans.is_empty();
+    collector.until(FIRST_SPANS, any_came).await;
     stage.upstream = Some(upstream);
     stage.collector = Some(collector);
     stage.ask(tests).await

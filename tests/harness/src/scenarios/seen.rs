@@ -17,6 +17,7 @@ use workshop_requests::failure::TestResult;
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(4);
 /// How long the first spans may take: a JVM loads for a second what it has not needed before.
 const FIRST_SPANS: Duration = Duration::from_secs(4);
+const KEPT: &str = "00-00000000000000000000000000000001-0000000000000001-01";
 /// `UPSTREAM_LIMIT`: several times the connections to the database.
 pub const CALLS: u16 = 16;
 
@@ -49,9 +50,10 @@ pub(super) async fn play(
         ..stage::settings(DATABASE_TIMEOUT)
     };
     let mut stage = place.stage_with(settings).await?;
-    // Twice, since the first of all may be late, and no test is about that.
+    // Twice, since the first of all may be late, and no test is about that. A caller that keeps its trace has it kept whatever the share.
+    let client = stage.client.with("traceparent", Some(KEPT));
     for _ in 0..2 {
-        let _ = stage.client.get("/price/1").await;
+        let _ = client.get("/price/1").await;
     }
     let any_came = |received: &Received| !received.spans.is_empty();
     collector.until(FIRST_SPANS, any_came).await;

@@ -83,7 +83,8 @@ pub async fn watch(place: &Place<'_>) -> anyhow::Result<Incident> {
         "the last spans don't arrive"
     );
     let mut traces = collector.seen(|received| traces::traces(&received.spans));
-    traces.retain(|trace| trace.root.trace != last);
+    let names = ROUTES.map(|route| format!("GET {route}"));
+    traces.retain(|trace| names.contains(&trace.root.name));
     for leaving in stage.leaves_with(Vec::new()).leaving {
         leaving.await?;
     }
@@ -139,8 +140,8 @@ impl Incident {
     /// What is printed of it: spans by their durations, the metrics over time, and of each route the slowest request.
     pub fn summary(&self) -> String {
         let mut text = format!(
-            "spans by request:\n{}\nmetrics over time, of each route the requests per second and their mean; of the pool each connection in \
-             use (#) and free (.), and each request that waits (w):\n{}\n",
+            "spans by request:\n{}\nmetrics over time: of each route the requests per second and their mean,\n\
+             of the pool the connections in use (#), those that are free (.), and the requests that wait (w):\n{}\n",
             traces::by_span(&self.traces),
             traces::over_time(&self.ticks, &ROUTES)
         );

@@ -9,13 +9,15 @@ use super::otlp::{Kind, Series, Span, Value};
 const BAR: f64 = 40.0;
 /// So many spans of a trace have a line of their own.
 const LINES: usize = 14;
-/// Attributes that every line has in its name already.
-const SAID: [&str; 5] = [
+/// Attributes that every line has in its name already, or that the trace's own line has.
+const SAID: [&str; 7] = [
     "http.request.method",
     "http.route",
     "db.query.summary",
     "db.system.name",
     "url.scheme",
+    "request_id",
+    "trace_id",
 ];
 
 /// A request, with all spans below it.

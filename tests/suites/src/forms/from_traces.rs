@@ -175,7 +175,7 @@ fn is_a_trace(form: &Table, truth: &Truth<'_>) -> Result<(), Failure> {
     if trace.len() >= FEWEST_DIGITS && showing.any(|id| id.starts_with(&trace)) {
         return Ok(());
     }
-    let got = format!("{trace}, which that run doesn't have, or which is as it should be");
+    let got = format!("{trace}: not of that run, or as it should be");
     Err(Failure::new(expected, got))
 }
 

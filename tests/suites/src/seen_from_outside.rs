@@ -211,11 +211,15 @@ async fn a_request_leaves_a_trace(
     _upstream: &Upstream,
     collector: &Collector,
 ) -> TestResult {
-    context.client.get("/price/1").await?.expect_status(200)?;
-    let trace = until(collector, "a span GET /price/{id} of a server", |received| {
-        let mut spans = received.spans.iter();
-        let is_server = |span: &&Span| span.kind == Kind::Server && span.name == "GET /price/{id}";
-        spans.find(is_server).map(|span| span.trace.clone())
+    let path = "/price/21";
+    context.client.get(path).await?.expect_status(200)?;
+    let what = format!("a span of a server, with url.path {path}");
+    let trace = until(collector, &what, |received| {
+        let path = Value::from(path);
+        let is_it = |span: &&Span| {
+            span.kind == Kind::Server && span.attributes.get("url.path") == Some(&path)
+        };
+        received.spans.iter().find(is_it).map(|span| span.trace.clone())
     });
     let request = Request::of(collector, &trace.await?, 3).await?;
     expect_eq("the parent of a trace's first span", &request.server.parent, "")?;

@@ -8,6 +8,7 @@ pub mod environment;
 pub mod exercise;
 pub mod files;
 pub mod fix;
+pub mod incidents;
 pub mod language;
 pub mod lock;
 pub mod mistakes;

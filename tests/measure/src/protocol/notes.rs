@@ -85,7 +85,7 @@ pub fn on_duets(
     };
     let who = match alone {
         true => "the service",
-        false => "both sides at the same time",
+        false => "all sides of a duet at the same time",
     };
     let extents = extents
         .iter()

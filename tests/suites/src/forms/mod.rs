@@ -3,6 +3,7 @@
 
 pub mod diagnosis;
 pub mod energy;
+pub mod from_traces;
 mod predict;
 pub mod remarks;
 

@@ -27,8 +27,8 @@ use workshop_results::file::{BlockRecord, ResultFile};
 use workshop_results::key::{At, CPU_PER_REQUEST, OVER_KEY, UNSTEADY};
 use workshop_results::statistics::mean_interval;
 
-/// Requests per second with each credential: all four together are a load that both services carry easily.
-const RATE: f64 = 1_000.0;
+/// Requests per second with each credential: all four together are a load that both services carry easily, on two cores as well.
+const RATE: f64 = 500.0;
 /// The length of the load that is not counted, after the warm-up.
 const SETTLING: Duration = Duration::from_secs(1);
 /// How long a token counts: longer than any measurement takes.

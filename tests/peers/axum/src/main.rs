@@ -148,9 +148,7 @@ fn routes(settings: &Settings) -> Router<Service> {
         .route("/records", get(records::page))
         .route("/records/export", get(export::export))
         .route("/records/{id}/visit", post(visits::visit))
-        .route("/visits", post(visits::visit_all))
-        .fallback(async || Error::NotFound("there is nothing at this path".into()))
-        .method_not_allowed_fallback(async || Error::MethodNotAllowed);
+        .route("/visits", post(visits::visit_all));
     if settings.telemetry.is_some() {
         routes = routes.route("/metrics", get(measures::page));
     }
@@ -159,6 +157,10 @@ fn routes(settings: &Settings) -> Router<Service> {
         let prices = Arc::new(Prices::new(settings));
         routes = routes.route("/price/{id}", get(prices::price).layer(Extension(prices)));
     }
-    routes.layer(layers)
+    routes
+        .fallback(async || Error::NotFound("there is nothing at this path".into()))
+        // It's for the routes that are there by now.
+        .method_not_allowed_fallback(async || Error::MethodNotAllowed)
+        .layer(layers)
 }
 // ANCHOR_END: routes

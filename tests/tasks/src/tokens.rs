@@ -1,36 +1,39 @@
-//! What a token costs against an API key (exercise 22): the same read by one service, started four times, with a key, and with a token of
-//! each algorithm. All four are under the same rate at the same time, so what disturbs the machine disturbs all of them.
+//! What a token costs against an API key (exercise 22): the same read of one process, with a key, and with a token of each algorithm, one
+//! after the other, again and again and each time in another order.
 //!
 //! The extra CPU time is told in microseconds, since a token costs as much beside an expensive request as beside a cheap one.
 
 use std::time::Duration;
 
-use futures_util::future::{join_all, try_join_all};
+use futures_util::future::try_join_all;
 use serde_json::json;
 
 use workshop_base::clock::Clocks;
 use workshop_base::process::{self, since};
 use workshop_harness::issuer::{Issuer, from_now, header, jwk, payload, with};
-use workshop_harness::service::TokenSettings;
-use workshop_measure::protocol::block::{self, Observed, Started, Turn, turns};
+use workshop_harness::service::{Service, TokenSettings};
+use workshop_measure::protocol::block::{self, Observed, Turn, turns};
 use workshop_measure::protocol::lab::Lab;
 use workshop_measure::protocol::metrics;
 use workshop_measure::protocol::neighbors::CpuTimes;
 use workshop_measure::protocol::plan::shuffled;
 use workshop_measure::protocol::rows::Asked;
-use workshop_measure::protocol::session::{self, Session};
+use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::{Subject, ids};
+use workshop_measure::protocol::warmup;
 use workshop_measure::tables::add_steps;
-use workshop_measure::tools::oha::{Load, Order};
+use workshop_measure::tools::oha::{Load, Order, Run};
 use workshop_results::figures::figure;
 use workshop_results::file::{BlockRecord, ResultFile};
 use workshop_results::key::{At, CPU_PER_REQUEST, OVER_KEY, UNSTEADY};
-use workshop_results::statistics::mean_interval;
+use workshop_results::statistics::{mean, mean_interval};
 
-/// Requests per second with each credential: all four together are a load that both services carry easily, on two cores as well.
-const RATE: f64 = 500.0;
-/// The length of the load that is not counted, after the warm-up.
-const SETTLING: Duration = Duration::from_secs(1);
+/// Requests per second: far below what both services can do, with the most expensive token as well.
+const RATE: f64 = 1_000.0;
+/// How often each credential has its turn in a round.
+const TURNS: usize = 3;
+/// Connections of each credential during the warm-up, in which all of them come at the same time.
+const WARMING: u32 = 8;
 /// How long a token counts: longer than any measurement takes.
 const EXPIRY_S: i64 = 4 * 3600;
 
@@ -77,8 +80,8 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let lengths = lengths.collect::<Vec<_>>().join(", ");
     session.notes.extend([
         format!(
-            "each round starts a service four times, and puts {} requests/s on each process for {} s at the same time: one brings a key, the \
-             others a token. All four know the issuer",
+            "each round starts a service anew, warms it up with all credentials at the same time, and puts {} requests/s on it for {} s with \
+             each of them, {TURNS} times in random order",
             figure(RATE),
             figure(session.plan.open)
         ),
@@ -124,76 +127,118 @@ async fn credentials(session: &Session<'_>, issuer: &Issuer) -> anyhow::Result<V
     Ok(credentials)
 }
 
-/// Four fresh processes of a service, each warm before the next one starts, and a load on all of them at the same time.
+/// A fresh process that is warm, and a load with each credential in turn.
 async fn round(
     session: &mut Session<'_>,
     turn: &Turn<'_>,
     path: &str,
     credentials: &[Credential],
 ) -> anyhow::Result<Observed> {
-    let subject = turn.subject;
-    let limits = session.plan.short_warm_up_of(subject.runs_as);
     let mut observed = Observed::default();
-    let mut started = Vec::new();
-    for place in shuffled(credentials.len()) {
-        let credential = &credentials[place];
-        let phase = format!("{}: {}", turn.title, credential.at.words());
-        session.progress.phase(&phase);
-        session.header.clone_from(&credential.header);
-        let fresh = block::start(session, subject).await?;
-        let warm = block::warm_up(session, subject, &fresh.service, path, &limits).await?;
-        if warm.steady_after_s.is_none() && subject.runs_as.compiles_under_load() {
-            observed.value(UNSTEADY, Some(1.0));
-        }
-        started.push((credential, fresh));
+    let started = block::start(session, turn.subject).await?;
+    if !warm_up(session, turn, path, credentials, &started.service).await? {
+        observed.value(UNSTEADY, Some(1.0));
     }
-    session.header = session::header(&session::key());
-    session.progress.phase(&format!("{}: all four", turn.title));
-    together(session, &started, path, SETTLING, &mut Observed::default()).await?;
     let (before, clocks) = (CpuTimes::now(), Clocks::now());
+    let pids = started.service.pids();
     let length = Duration::from_secs_f64(session.plan.open);
-    together(session, &started, path, length, &mut observed).await?;
-    session.neighbors.since(before, &[subject.id()]);
+    let mut seen = vec![Vec::new(); credentials.len()];
+    for time in 1..=TURNS {
+        for place in shuffled(credentials.len()) {
+            let credential = &credentials[place];
+            let (title, words) = (&turn.title, credential.at.words());
+            let phase = format!("{title}: {words}, {time} of {TURNS}");
+            session.progress.phase(&phase);
+            let order = credential.order(session, path, &started.service, length, Load::Open(RATE));
+            let before = process::cpu(&pids);
+            let run = session.oha.run(&order).await?;
+            let cpu = run.per_request_us(since(before, process::cpu(&pids)));
+            if let Err(reason) = run.gate(&order) {
+                observed.invalid([CPU_PER_REQUEST.at(credential.at)], &reason);
+            }
+            seen[place].extend(cpu);
+        }
+    }
+    session.neighbors.since(before, &[turn.subject.id()]);
+    for (credential, seen) in credentials.iter().zip(seen) {
+        let cpu = (seen.len() == TURNS).then(|| mean(seen));
+        observed.value(CPU_PER_REQUEST.at(credential.at), cpu);
+    }
+    over_key(&mut observed);
     let jumps = Clocks::now().since(&clocks);
     session.jumps = session.jumps.and(jumps);
     observed.judge(jumps);
-    let stopping = started.into_iter().map(|(_, started)| started.stop());
-    for stopped in join_all(stopping).await {
-        stopped?;
-    }
+    started.stop().await?;
     Ok(observed)
 }
 
-/// The same rate for all of them, and what each spends on a request. Whose generator starts first is chance: they come shuffled.
-async fn together(
-    session: &Session<'_>,
-    started: &[(&Credential, Started)],
-    path: &str,
-    length: Duration,
-    observed: &mut Observed,
-) -> anyhow::Result<()> {
-    let loads = started.iter().map(async |(credential, started)| {
-        let order = Order {
-            header: credential.header.clone(),
-            ..session.order(path, &started.service, length, Load::Open(RATE))
-        };
-        let pids = started.service.pids();
-        let before = process::cpu(&pids);
-        let run = session.oha.run(&order).await?;
-        let spent = since(before, process::cpu(&pids));
-        anyhow::Ok((credential.at, run.gate(&order), run.per_request_us(spent)))
-    });
-    for (at, gate, cpu) in try_join_all(loads).await? {
-        observed.gated(gate, [(CPU_PER_REQUEST.at(at), cpu)]);
+impl Credential {
+    fn order(
+        &self,
+        session: &Session<'_>,
+        path: &str,
+        service: &Service,
+        length: Duration,
+        load: Load,
+    ) -> Order {
+        Order {
+            header: self.header.clone(),
+            ..session.order(path, service, length, load)
+        }
     }
-    over_key(observed);
-    Ok(())
+}
+
+/// Warms a service up with all credentials at the same time: what checks tokens has to be compiled, too. True where it is steady.
+async fn warm_up(
+    session: &Session<'_>,
+    turn: &Turn<'_>,
+    path: &str,
+    credentials: &[Credential],
+    service: &Service,
+) -> anyhow::Result<bool> {
+    let runs_as = turn.subject.runs_as;
+    let limits = session.plan.short_warm_up_of(runs_as);
+    let window = async || {
+        let loads = credentials.iter().map(async |credential| {
+            let load = Load::Closed;
+            let order = Order {
+                connections: WARMING,
+                ..credential.order(session, path, service, limits.window, load)
+            };
+            let run = session.oha.run(&order).await?;
+            anyhow::Ok(run.gate(&order).map(|()| run))
+        });
+        let runs: Result<Vec<Run>, String> = try_join_all(loads).await?.into_iter().collect();
+        Ok(runs.map(|runs| Run {
+            answers: runs.iter().map(|run| run.answers).sum(),
+            rate: runs.iter().map(|run| run.rate).sum(),
+            p50_ms: Some(mean(runs.iter().filter_map(|run| run.p50_ms))),
+            ..Run::default()
+        }))
+    };
+    let pids = service.pids();
+    let warm = warmup::until_steady(&pids, &limits, window).await?;
+    let warm = warm.map_err(|reason| {
+        anyhow::anyhow!(
+            "{} cannot be measured: during the warm-up, {reason}",
+            turn.subject.id()
+        )
+    })?;
+    Ok(warm.steady_after_s.is_some() || !runs_as.compiles_under_load())
 }
 
 /// What each token costs beyond the key.
 fn over_key(observed: &mut Observed) {
     let cpu = |observed: &Observed, at| observed.values.get(&CPU_PER_REQUEST.at(at)).copied();
     for at in TOKENS {
+        let keys = [CPU_PER_REQUEST.at(at), CPU_PER_REQUEST.at(KEY)];
+        let broken = keys
+            .iter()
+            .find_map(|key| observed.invalid.get(key))
+            .cloned();
+        if let Some(reason) = broken {
+            observed.invalid([OVER_KEY.at(at)], &reason);
+        }
         let both = cpu(observed, at).zip(cpu(observed, KEY));
         observed.value(OVER_KEY.at(at), both.map(|(token, key)| token - key));
     }

@@ -176,7 +176,12 @@ fn tree(file: &str) -> Value {
     let text = read(file);
     match file.ends_with(".json") {
         true => serde_json::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}")),
-        false => yaml_serde::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}")),
+        false => {
+            // Not at once into JSON, whose objects take the last of two.
+            let yaml: yaml_serde::Value =
+                yaml_serde::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"));
+            serde_json::to_value(yaml).expect("keys that are texts")
+        }
     }
 }
 

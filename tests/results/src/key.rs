@@ -147,6 +147,7 @@ keys! { METRICS:
     MEMORY_PER_PEER = "memory_per_peer",
     MEMORY_PER_WAITING = "memory_per_waiting",
     NGINX_CPU = "nginx_cpu",
+    OVER_KEY = "over_key",
     P10 = "p10",
     P25 = "p25",
     P50 = "p50",

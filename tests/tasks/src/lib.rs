@@ -37,6 +37,7 @@ mod stall;
 mod tables;
 mod taking_over;
 mod telemetry;
+mod tokens;
 mod waiting;
 
 use std::pin::Pin;
@@ -103,6 +104,7 @@ const TASKS: &[Task] = tasks! {
     "library" Few "/qrcode?text=a" ["oha"] => calls::library,
     "ladder" Few "/qrcode?text=a" ["oha"] => ladder::measure,
     "telemetry" Records "/read/1" ["oha"] => telemetry::measure,
+    "tokens" Few "/read/1" ["oha"] => tokens::measure,
     "waiting" Records "/read/1" ["oha"] => waiting::measure,
     "peers" Few "/read/1" [] => peers::measure,
     "contacts" Own "/ready" ["oha"] => contacts::measure,

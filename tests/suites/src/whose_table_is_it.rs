@@ -518,7 +518,8 @@ async fn a_difference_that_lag_explains_is_late(services: &TwoServices) -> TestR
     run(&mut visit, "LOCK TABLE records").await?;
     run(&mut visit, &noted(5, false)).await?;
     service.client.get("/look/5").await?.expect_status(204)?;
-    let waits = "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'records'::regclass AND NOT granted)";
+    let waits = "SELECT EXISTS (SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
+         WHERE datname = current_database() AND relation = 'records'::regclass AND NOT granted)";
     until(&mut rust, waits, "a look that reads its own table").await?;
     visit.commit().await?;
     gate.reached("the event of a visit on its way to kotlin").await?;

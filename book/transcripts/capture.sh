@@ -173,7 +173,6 @@ if [ "${1:-}" != --compiler-only ]; then
     check green-10 solution-10
     check green-11 solution-11
     check green-12 solution-12
-    check green-13 solution-13
     check green-14 solution-14
     check green-15 solution-15
     check green-19 solution-19

@@ -22,6 +22,7 @@ use workshop::ways::OtherWay;
 use workshop_base::cases::{self, DebugCase};
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
 use workshop_base::files::Tree;
+use workshop_base::incidents::{self, Incident};
 use workshop_base::mistakes::Mistake;
 use workshop_base::news::News;
 use workshop_base::outcome::{Outcome, Trouble};
@@ -34,6 +35,7 @@ use workshop_harness::build::copies::Copy;
 use workshop_harness::build::launch::Launch;
 use workshop_harness::build::{self, BuildError, Profile, nginx, reading};
 use workshop_harness::cases::{QUIET, Reproduction, reproduce};
+use workshop_harness::incident::{self as played, FEWEST_SHOWING};
 use workshop_harness::plan;
 use workshop_harness::report::{Report, TestStatus};
 use workshop_harness::run::{judge_mistake, judge_phases};
@@ -43,7 +45,7 @@ use workshop_measure::protocol::subject::Subject as Measured;
 use workshop_measure::protocol::{builder, gates};
 use workshop_postgres::Server;
 use workshop_postgres::datasets::{self, DataSet};
-use workshop_suites::forms::diagnosis;
+use workshop_suites::forms::{diagnosis, from_traces};
 
 /// Fewer planted mistakes do not show that the tests can fail.
 pub const FEWEST_MISTAKES: usize = 2;
@@ -345,6 +347,67 @@ impl<'a> Gate<'a> {
             })
             .await
         })
+    }
+
+    /// Whether an incident shows in the traces of its fault and not in those of the reference, and whether its form tells right from wrong.
+    pub fn incident(&'a self, exercise: &'a Exercise, incident: Incident) -> Judgment<'a> {
+        Judgment::new(MOSTLY_RED, async move {
+            let name = &incident.name;
+            let folder = exercise.solution(self.workspace).join(incidents::FOLDER);
+            let own = files::read_tree(&folder.join(name))?;
+            let what = format!(
+                "incident {name}: its traces show it, the reference's don't, and its form tells right from wrong"
+            );
+            let server = &self.verdicts.server;
+            let key = self.key(exercise, &what, &[server, &own])?;
+            self.unless_kept(what, &key, async || {
+                Ok(self
+                    .faults_of_the_incident(exercise, &incident)
+                    .await?
+                    .into())
+            })
+            .await
+        })
+    }
+
+    async fn faults_of_the_incident(
+        &self,
+        exercise: &Exercise,
+        incident: &Incident,
+    ) -> anyhow::Result<Vec<String>> {
+        let reference = Reference::own(self.workspace, exercise);
+        let place = |launch| Place {
+            workspace: self.workspace,
+            server: self.server,
+            launch,
+        };
+        let (name, fault) = (&incident.name, incident.fault()?);
+        let service = self
+            .patched_service(exercise, &reference, name, &fault, name.len())
+            .await?;
+        let faulty = played::watch(&place(&service.launch)).await?;
+        let target = Target::Solution(exercise.number);
+        let launch = build::build(self.workspace, target, Profile::Check).await?;
+        let healthy = played::watch(&place(&launch)).await?;
+        let showing = faulty.showing(&incident.name)?;
+        let mut faults = Vec::new();
+        let counts = [showing.len(), healthy.showing(&incident.name)?.len()];
+        if counts[0] < FEWEST_SHOWING || counts[1] >= FEWEST_SHOWING {
+            faults.push(format!(
+                "it shows in {} traces of the fault, and in {} of the reference",
+                counts[0], counts[1]
+            ));
+        }
+        let other = healthy.traces.first().map(|trace| &*trace.root.trace);
+        faults.extend(from_traces::faults(
+            incident,
+            &showing,
+            other.unwrap_or_default(),
+        ));
+        let asked: Vec<String> = from_traces::tests().map(str::to_owned).collect();
+        let missing = hints::missing_in(&incident.hints(), &asked)?;
+        faults.extend(missing.iter().map(|test| format!("no hint is for {test}")));
+        Ok(faults)
     }
 
     /// With its fault a case is red as declared, and its form accepts what is right of a run.

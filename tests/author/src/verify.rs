@@ -5,6 +5,7 @@ use workshop::references::Reference;
 use workshop::ways::OtherWay;
 use workshop_base::cases::DebugCase;
 use workshop_base::exercise::{Catalogue, Exercise, Kind};
+use workshop_base::incidents::Incident;
 use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::{Outcome, Trouble};
 use workshop_base::target::Target;
@@ -89,6 +90,8 @@ fn of_exercise<'a>(
         judgments.extend(ways.map(|(number, way)| gate.way(exercise, way, number)));
         let cases = DebugCase::all(workspace, exercise)?.into_iter();
         judgments.extend(cases.map(|case| gate.case(exercise, case)));
+        let incidents = Incident::all(workspace, exercise)?.into_iter();
+        judgments.extend(incidents.map(|incident| gate.incident(exercise, incident)));
     }
     Ok(judgments)
 }

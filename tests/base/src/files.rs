@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use walkdir::WalkDir;
 
+use crate::outcome::Trouble;
 use crate::workspace::Workspace;
 
 /// The files of a folder, by their paths relative to it.
@@ -77,7 +78,14 @@ pub fn read_if_there(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
 
 /// The text of a file.
 pub fn text(path: &Path) -> anyhow::Result<String> {
-    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    let shown = path.display();
+    fs::read_to_string(path).map_err(|error| match error.kind() {
+        ErrorKind::InvalidData => Trouble::new(format!("{shown} isn't UTF-8"))
+            .expected("text in UTF-8; PowerShell and some editors write UTF-16")
+            .next(format!("save {shown} as UTF-8"))
+            .into(),
+        _ => anyhow::Error::from(error).context(format!("cannot read {shown}")),
+    })
 }
 
 /// The paths that are in one tree only, or with another content in the other.
@@ -423,6 +431,20 @@ mod tests {
         assert_eq!(shown("/home", kept), ".workshop/attempts");
         assert_eq!(shown("/course/exercises", "/course/exercises"), ".");
         assert_eq!(shown("/course", "/etc/hosts"), "/etc/hosts");
+    }
+
+    #[test]
+    fn a_text_in_another_encoding_is_told_with_what_to_do() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("predictions.toml");
+        let utf_16 = "\u{feff}ratio = 1"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes);
+        fs::write(&path, utf_16.collect::<Vec<_>>())?;
+        let error = text(&path).expect_err("no UTF-8").to_string();
+        assert!(error.contains("predictions.toml isn't UTF-8"), "{error}");
+        assert!(error.contains("next: save"), "{error}");
+        Ok(())
     }
 
     #[test]

@@ -62,7 +62,14 @@ pub fn reference_files(workspace: &Workspace, exercise: &Exercise) -> anyhow::Re
 
 /// True for what belongs to the author alone, by its path in the reference's folder.
 pub fn is_the_authors(path: &Path) -> bool {
-    let own = ["mistakes", "ways", "cases", STARTER_PATCH, WHAT_IS_NEW];
+    let own = [
+        "mistakes",
+        "ways",
+        "cases",
+        "incidents",
+        STARTER_PATCH,
+        WHAT_IS_NEW,
+    ];
     own.iter().any(|own| path.starts_with(own))
 }
 

@@ -3,6 +3,7 @@
 use crate::html::{block, escape};
 use workshop_base::cases::DebugCase;
 use workshop_base::exercise::Exercise;
+use workshop_base::incidents::Incident;
 use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
@@ -27,6 +28,16 @@ pub fn render(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Stri
         let (title, statement) = (with_code(&case.title), escape(case.statement.trim()));
         let written = format!("Debug: {title}<br><code>{statement}</code>");
         let cells = [written, with_code(case.answer.trim()), with_code(&case.ask)];
+        rows += &format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
+    }
+    for incident in Incident::all(workspace, exercise)? {
+        let (title, span) = (with_code(&incident.title), escape(&incident.span));
+        let written = format!("From traces: {title}<br><code>{span}</code>");
+        let cells = [
+            written,
+            with_code(incident.answer.trim()),
+            with_code(&incident.ask),
+        ];
         rows += &format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
     }
     if rows.is_empty() {

@@ -58,7 +58,7 @@ Flow what-is-it-called.html#flow
 Channel cheat-sheet.html#channels
 synchronized what-is-it-called.html#synchronized
 ThreadLocal what-is-it-called.html#threadlocal
-X-API-Key the-port/a-guard-is-an-argument.html
+X-API-Key what-is-it-called.html#authentication
 JSON what-is-it-called.html#json
 Exposed what-is-it-called.html#exposed
 HikariCP the-port/a-pool-in-managed-state.html

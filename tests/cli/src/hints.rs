@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::state::{CheckOutcome, Fault, LastCheck};
 
 use workshop_base::files::{self, Tree};
-use workshop_base::{cases::DebugCase, exercise::Exercise, outcome::Trouble, workspace::Workspace};
+use workshop_base::{exercise::Exercise, outcome::Trouble, workspace::Workspace};
 
 /// The file that hints are in.
 const NAME: &str = "hints.md";
@@ -111,10 +111,10 @@ pub fn of(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<Vec<Hint
     Ok(files)
 }
 
-/// The hints of a debugging case: its own, and behind them those for code that doesn't compile.
-pub fn of_case(workspace: &Workspace, case: &DebugCase) -> anyhow::Result<Vec<Hints>> {
+/// The hints of a debugging case or an incident: its own, and behind them those for code that doesn't compile.
+pub fn of_case(workspace: &Workspace, own: &Path) -> anyhow::Result<Vec<Hints>> {
     let common = workspace.exercises().join(NAME);
-    let mut files = vec![of_the_exercise(&case.hints())?];
+    let mut files = vec![of_the_exercise(own)?];
     if common.exists() {
         files.push(read(&common, Hints::parse)?);
     }

@@ -1,4 +1,5 @@
-//! The bug hunt: a reference with one planted mistake, or with a debugging case, in a folder of its own, where a learner looks for it.
+//! The bug hunt: a reference with one planted mistake, or with a debugging case, in a folder of its own, where a learner looks for it. Of an
+//! incident there is only the form, and what the last run has told.
 //!
 //! The folder `.workshop/hunt` appears in one step, with the answer in it, and goes in one step. What was edited in it is kept
 //! as an attempt before it goes.
@@ -17,13 +18,14 @@ use crate::state::Remembered;
 use workshop_base::cases::DebugCase;
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files::{self, Tree};
+use workshop_base::incidents::Incident;
 use workshop_base::mistakes::Mistake;
 use workshop_base::outcome::Trouble;
 use workshop_base::scratch;
 use workshop_base::workspace::Workspace;
 use workshop_harness::build::Crate;
 use workshop_harness::build::copies::Copy;
-use workshop_suites::forms::diagnosis;
+use workshop_suites::forms::{diagnosis, from_traces};
 
 /// What a hunt is called on the command line; also the name of its package and of its attempts.
 pub const NAME: &str = "hunt";
@@ -34,6 +36,10 @@ const SPOILER: &str = "# What is planted here. If you're still looking for it, c
 
 /// Cargo takes out of it what the one crate doesn't need.
 const WRITTEN_BY_CARGO: &str = "Cargo.lock";
+/// What the last run of an incident has told, in full.
+pub const TRACES: &str = "traces.txt";
+/// The files that aren't the learner's.
+const NOT_THEIRS: [&str; 3] = [ANSWER, WRITTEN_BY_CARGO, TRACES];
 
 /// The hunt that is on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -51,7 +57,7 @@ pub struct Hunt {
     ends: Option<Timestamp>,
     /// The digest of the files as they were planted.
     planted: String,
-    /// There when it is a debugging case.
+    /// There when it is a debugging case, or an incident.
     #[serde(default)]
     pub case: Option<CaseState>,
 }
@@ -59,8 +65,11 @@ pub struct Hunt {
 /// How far a debugging case has come.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct CaseState {
-    /// The name of the case.
+    /// The name of the case, or of the incident.
     pub name: String,
+    /// It is an incident: there is no code to look at.
+    #[serde(default)]
+    pub from_traces: bool,
     /// The values of the last run that count as evidence.
     #[serde(default)]
     pub evidence: Vec<String>,
@@ -93,8 +102,10 @@ impl Hunt {
     /// What begins another one.
     pub fn another(&self) -> String {
         match &self.case {
-            Some(case) => format!("just hunt {} begins it again", case.name),
-            None => format!("just hunt exercise-{} plants another", self.exercise),
+            Some(case) if !case.from_traces => {
+                format!("just hunt {} begins it again", case.name)
+            }
+            _ => format!("just hunt exercise-{} plants another", self.exercise),
         }
     }
 
@@ -182,6 +193,43 @@ pub async fn plant_case(
     begin(workspace, copy, hunt)
 }
 
+/// Plants one of an exercise's incidents: a form without any code. Gives the same.
+pub fn plant_incident(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    minutes: Option<u32>,
+) -> anyhow::Result<(Hunt, Incident, Option<PathBuf>)> {
+    let mut incidents = Incident::all(workspace, exercise)?;
+    let last = Hunt::on(workspace).ok().map(|hunt| hunt.mistake);
+    if incidents.len() > 1 {
+        incidents.retain(|incident| Some(&incident.name) != last.as_ref());
+    }
+    let chosen = incidents.into_iter().choose(&mut rand::rng());
+    let incident = chosen.context("there is no incident")?;
+    let made = scratch::folder_in_checkout(workspace, NAME)?;
+    let form = from_traces::empty(&incident);
+    files::write(&made.path().join(diagnosis::FILE), form.as_bytes())?;
+    let hunt = Hunt {
+        exercise: exercise.number,
+        clue: String::new(),
+        answer: incident.answer.trim().to_owned(),
+        mistake: incident.name.clone(),
+        ends: end(minutes),
+        planted: digest(&files_in(made.path())?),
+        case: Some(CaseState {
+            name: incident.name.clone(),
+            from_traces: true,
+            ..CaseState::default()
+        }),
+    };
+    files::write(&made.path().join(ANSWER), hunt.text()?.as_bytes())?;
+    let kept = clear(workspace)?;
+    let folder = folder(workspace);
+    made.moved_to(&folder)
+        .with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok((hunt, incident, kept))
+}
+
 /// The reference with a patch, under the name of the hunt.
 async fn copy(workspace: &Workspace, exercise: &Exercise, patch: &str) -> anyhow::Result<Copy> {
     let copy = Copy::patched(workspace, &exercise.solution(workspace), NAME, patch).await?;
@@ -267,6 +315,6 @@ pub fn clear(workspace: &Workspace) -> anyhow::Result<Option<PathBuf>> {
 /// The files that are the learner's to edit.
 fn files_in(folder: &Path) -> anyhow::Result<Tree> {
     let mut tree = files::read_tree(folder)?;
-    tree.retain(|path, _| path != Path::new(ANSWER) && path != Path::new(WRITTEN_BY_CARGO));
+    tree.retain(|path, _| !NOT_THEIRS.iter().any(|name| path == Path::new(name)));
     Ok(tree)
 }

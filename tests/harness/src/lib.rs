@@ -21,10 +21,10 @@ pub mod service;
 pub use build::{copies, glue, jdk, wasm};
 pub use scenarios::issuer as tokens;
 pub use scenarios::{
-    cases, contacts_faults, first_start, hang, issuer_away, leak, outage, own as workbench,
-    partings, peers, releases, reports_faults, reports_releases, reports_strangers, restart,
-    schema_change, seen, seen_last, short_runs, shutdown, silence, silences, supplied,
-    two_releases, two_services, wrong,
+    cases, contacts_faults, first_start, hang, incident, issuer_away, leak, outage,
+    own as workbench, partings, peers, releases, reports_faults, reports_releases,
+    reports_strangers, restart, schema_change, seen, seen_last, short_runs, shutdown, silence,
+    silences, supplied, two_releases, two_services, wrong,
 };
 pub use service::{
     collector, front, issuer, nginx, otlp, proxy, signer, sockets, stand_in, upstream,

@@ -155,6 +155,10 @@ mod tests {
         let ages = board(0, [&before, &after, &after]);
         assert_eq!(after.each_ref().map(|one| ages.minutes(one)), [18, 18]);
         assert_eq!(ages.note(), None);
+        let one_came = [person(1, 5, 0), person(2, 12, 60)];
+        let ages = board(0, [&before, &one_came, &one_came]);
+        assert_eq!(one_came.each_ref().map(|one| ages.minutes(one)), [25, 18]);
+        assert_eq!(ages.note(), None, "one clock isn't the board's");
         let ages = board(0, [&before, &before, &before]);
         assert_eq!(
             ages.minutes(&before[1]),

@@ -223,13 +223,12 @@ impl Client {
             Some(query) => format!("{}?{query}", url.path()),
             None => url.path().to_owned(),
         };
-        let mut request = Request::builder()
-            .method(method)
-            .uri(target)
-            .header(HOST, url.authority());
+        let mut request = Request::builder().method(method).uri(target);
         let headers = self.headers.iter();
-        if !headers.clone().any(|(name, _)| ACCEPT == *name) {
-            request = request.header(ACCEPT, "*/*");
+        for (header, usual) in [(HOST, url.authority()), (ACCEPT, "*/*")] {
+            if !headers.clone().any(|(name, _)| header == *name) {
+                request = request.header(header, usual);
+            }
         }
         for (name, value) in headers {
             request = request.header(*name, value);

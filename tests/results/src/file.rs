@@ -6,7 +6,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
 pub use crate::comparison::{Better, Comparison, SideValue, Verdict};
@@ -202,8 +201,10 @@ impl ResultFile {
     /// Reads a result file. The error of one that cannot be used says what it is, and the command that makes a new one.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-        let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        let text = files::text(path)?;
+        // Some editors begin a file with a byte order mark.
+        let text = text.trim_start_matches('\u{feff}');
+        let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
         let schema = value.get("schema").and_then(serde_json::Value::as_u64);
         let fault = match schema {
             Some(version) if version == u64::from(SCHEMA) => match serde_json::from_value(value) {
@@ -326,6 +327,17 @@ mod tests {
                 .and_then(|comparison| comparison.ratio),
             Some(3.0)
         );
+    }
+
+    #[test]
+    fn a_result_that_an_editor_has_saved_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("exercise-3.json");
+        sample().write(&path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let saved = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+        std::fs::write(&path, saved).unwrap();
+        assert_eq!(ResultFile::read(&path).unwrap(), sample());
     }
 
     #[test]

@@ -3,12 +3,12 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use toml::Table;
 
 use crate::file::{JudgedPrediction, Metric, ResultFile, Verdict};
 use crate::key::{Key, START_UP, THROUGHPUT};
 use workshop_base::exercise::{Catalogue, PREDICTED};
+use workshop_base::files;
 use workshop_base::outcome::Trouble;
 use workshop_base::target::Language;
 use workshop_base::workspace::Workspace;
@@ -35,8 +35,7 @@ pub fn path(workspace: &Workspace) -> anyhow::Result<PathBuf> {
 
 /// Reads the predictions that are filled in; a `"?"` is left out. Anything else is an error, so that no prediction gets lost.
 pub fn read(path: &Path) -> anyhow::Result<Vec<Prediction>> {
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = files::text(path)?;
     parse(&text).map_err(|error| {
         Trouble::new(format!("{} is malformed: {error}", path.display()))
             .expected("a table like [throughput] with ratio = 0.5 and confidence = 80 for each metric, with a point in a number, and no quotes")

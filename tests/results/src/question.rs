@@ -27,13 +27,14 @@ mod tests {
         let mut asked = 0;
         for result in read_references(&workspace).expect("committed results") {
             let Some(question) = of(&result.task) else {
-                // These compare no two sides by a metric; a rollout has no verdict.
+                // These compare no two sides by a metric; a rollout and a takeover have no verdict.
                 let alone = [
                     "baseline",
                     "calibration",
                     "turns",
                     "endurance",
                     "rolling-out",
+                    "taking-over",
                 ];
                 assert!(
                     alone.contains(&&*result.task),

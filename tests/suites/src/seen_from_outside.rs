@@ -211,11 +211,15 @@ async fn a_request_leaves_a_trace(
     _upstream: &Upstream,
     collector: &Collector,
 ) -> TestResult {
-    context.client.get("/price/1").await?.expect_status(200)?;
-    let trace = until(collector, "a span GET /price/{id} of a server", |received| {
-        let mut spans = received.spans.iter();
-        let is_server = |span: &&Span| span.kind == Kind::Server && span.name == "GET /price/{id}";
-        spans.find(is_server).map(|span| span.trace.clone())
+    let path = "/price/21";
+    context.client.get(path).await?.expect_status(200)?;
+    let what = format!("a span of a server, with url.path {path}");
+    let trace = until(collector, &what, |received| {
+        let path = Value::from(path);
+        let is_it = |span: &&Span| {
+            span.kind == Kind::Server && span.attributes.get("url.path") == Some(&path)
+        };
+        received.spans.iter().find(is_it).map(|span| span.trace.clone())
     });
     let request = Request::of(collector, &trace.await?, 3).await?;
     expect_eq("the parent of a trace's first span", &request.server.parent, "")?;
@@ -438,6 +442,21 @@ async fn a_log_line_has_its_trace_id(
     expect_none(format!("{id} in each line of the request"), without)
 }
 
+/// Asks for a record while the database refuses all connections, and waits until it is back.
+async fn ask_without_a_database(context: &Context) -> TestResult {
+    const A_MOMENT: Duration = Duration::from_millis(300);
+    context.proxy.cut().await;
+    // The log says at once why there is no connection; the answer takes longer than anybody here waits.
+    let _ = context.client.within(A_MOMENT).get("/read/7").await;
+    context.proxy.restore().await;
+    let is_back = async || {
+        let answer = context.client.within(AT_ONCE).get("/read/7").await.ok();
+        answer.filter(|answer| answer.status() == 200)
+    };
+    let is_back = workshop_base::wait::within(PATIENCE, is_back).await.is_some();
+    expect(is_back, "answers when the database is back", "none")
+}
+
 async fn no_secret_leaves_the_service(
     context: &Context,
     upstream: &Upstream,
@@ -458,12 +477,20 @@ async fn no_secret_leaves_the_service(
     upstream.conduct(Conduct::Says(upstream::answer("200 OK", odd)));
     context.client.get("/price/7").await?.expect_status(502)?;
     ask_for_a_missing_column(context, &context.client).await?;
+    ask_without_a_database(context).await?;
     let later = Caller::new();
     later.get(context, "/read/7").await?;
     Request::of(collector, &later.trace, 0).await?;
 
+    let url = context.settings.database_url.as_str();
+    let login = url.split_once("://").and_then(|(_, rest)| rest.split_once('@'));
+    let password = login.and_then(|(login, _)| login.split_once(':'));
+    // A server without a password has none to tell.
+    let password = password.map_or(url, |(_, password)| password);
     let secrets = [
         (key.as_str(), "a key"),
+        (password, "the password of the database"),
+        ("refused", "why there is no database"),
         ("a-wrong-key", "a key that doesn't count"),
         ("in-the-query", "a part of a URL's query"),
         ("in-the-body", "a part of a body"),
@@ -530,6 +557,7 @@ async fn a_thousand_ids_make_as_many_series_as_ten(
         let ids: Vec<u16> = ids.collect();
         for ids in ids.chunks(20) {
             let client = context.client.with("User-Agent", Some(&format!("browser/{}", ids[0])));
+            let client = client.with("Host", Some(&format!("hikers-{}.example", ids[0])));
             let reads = ids.iter().map(|id| format!("/read/{id}"));
             let nothing = ids.iter().map(|id| format!("/nothing/{id}?page={id}"));
             let paths: Vec<String> = reads.chain(nothing).collect();
@@ -545,9 +573,9 @@ async fn a_thousand_ids_make_as_many_series_as_ten(
     expect(!ten.is_empty(), what, "none")?;
     expect(!ten_pulled.is_empty(), "series of requests at /metrics", "none")?;
     let new = thousand.difference(&ten).next();
-    expect_none(format!("no new {what} after a thousand other ids and paths"), new)?;
+    expect_none(format!("no new {what} after a thousand other ids and paths, and other hosts"), new)?;
     let new = thousand_pulled.difference(&ten_pulled).next();
-    expect_none("no new series at /metrics after a thousand other ids and paths", new)
+    expect_none("no new series at /metrics after a thousand other ids and paths, and other hosts", new)
 }
 
 /// The bounds of the buckets that the semantic conventions advise, in seconds.

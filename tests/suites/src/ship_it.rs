@@ -445,6 +445,11 @@ fn the_health_check_says_whether_the_service_answers(runs: &ShortRuns) -> TestRe
     let expectations = [
         ("exit code 0 while the service answers", &runs.healthy, 0),
         ("exit code 1 while nothing answers", &runs.nobody_there, 1),
+        (
+            "exit code 1 within seconds while something accepts connections and says nothing",
+            &runs.silent,
+            1,
+        ),
     ];
     for (expected, run, code) in expectations {
         if run.code != Some(code) {

@@ -172,19 +172,21 @@ async fn the_last_page_has_no_next(context: &Context) -> TestResult {
 }
 
 async fn rows_that_go_between_two_pages_shift_nothing(context: &Context) -> TestResult {
-    let rows = rows_after(context, 0, 20).await?;
+    let rows = rows_after(context, 0, 24).await?;
     expect_page_at(context, "/records?limit=10", &rows[..10], Some(10)).await?;
 
-    let gone = &rows[1..6];
+    // Some before the second page, and some on it: its last id is more than ten ids after the first page's.
+    let gone = rows[1..6].iter().chain(&rows[12..14]);
     let mut database = context.database.lock().await;
-    for row in gone {
+    for row in gone.clone() {
         row.delete(&mut database).await?;
     }
     let second = context.client.get("/records?limit=10&after=10").await;
     for row in gone {
         row.insert(&mut database).await?;
     }
-    expect_page(&second?, &rows[10..20], Some(20))
+    let left = [&rows[10..12], &rows[14..22]].concat();
+    expect_page(&second?, &left, Some(22))
 }
 
 async fn an_unusable_after_answers_400(context: &Context) -> TestResult {

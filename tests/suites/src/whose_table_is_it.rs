@@ -11,7 +11,7 @@ use workshop_base::wait;
 
 use workshop_harness::contract::{
     Answer, Client, Failure, TestError, TestResult, contract_tests, expect, expect_at_most,
-    expect_eq,
+    expect_eq, expect_none,
 };
 use workshop_harness::http::Method;
 use workshop_harness::two_services::{Command, Ended, LIMIT, TwoServices};
@@ -32,6 +32,7 @@ contract_tests! {
         a_record_that_moves_is_no_difference,
         a_difference_that_lag_explains_is_late,
         a_visit_and_its_event_live_or_die_together,
+        a_visit_that_is_passed_on_holds_up_no_switch,
         the_switch_waits_for_a_visit_under_way,
         a_late_writer_is_refused_and_its_client_served,
         a_switch_that_dies_leaves_at_most_one_owner,
@@ -45,6 +46,11 @@ contract_tests! {
 const SOON: Duration = Duration::from_secs(10);
 /// How many clients ask at the same time.
 const CLIENTS: i32 = 4;
+/// How often all of them visit while visits are passed on.
+const PASSED_ON: usize = 10;
+/// The first of the records that are visited while Kotlin is killed, and how many each client could visit.
+const FIRST: i32 = 300;
+const MANY: i32 = 2000;
 /// How many switches there are under load.
 const SWITCHES: usize = 10;
 /// How many reads a test has looked at while nothing can be compared.
@@ -56,6 +62,8 @@ const WAITING: i64 = 100;
 const NOTHING_WAITS: &str = "SELECT NOT EXISTS (SELECT FROM visits_outbox WHERE reason IS NULL)";
 /// Nothing was put aside.
 const NOTHING_ASIDE: &str = "SELECT NOT EXISTS (SELECT FROM visits_outbox WHERE reason IS NOT NULL)";
+/// The records that are visited.
+const VISITED: &str = "SELECT id FROM records WHERE visited ORDER BY id";
 /// Kotlin's owner has given visits to the target.
 const RUST_OWNS: [&str; 2] = [
     "UPDATE visits_ownership SET owner = 'none', epoch = 2",
@@ -86,6 +94,10 @@ async fn until(database: &mut PgConnection, query: &str, what: &str) -> TestResu
     let look = async || is_so(&mut *database, query).await;
     let seen = wait::last_within(SOON, look, |seen| !matches!(seen, Ok(false))).await?;
     expect(seen, what, format!("not so after {} s", SOON.as_secs()))
+}
+
+async fn ids(database: &mut PgConnection, query: &'static str) -> sqlx::Result<Vec<i32>> {
+    sqlx::query_scalar(query).fetch_all(database).await
 }
 
 async fn visited(database: &mut PgConnection, id: i32) -> sqlx::Result<bool> {
@@ -488,8 +500,9 @@ async fn a_record_that_moves_is_no_difference(services: &TwoServices) -> TestRes
     let service = services.start().await?;
     kotlin.answer_with(&[("200 OK", &record_5(true)), ("200 OK", &record_5(false))]);
     service.client.get("/look/5").await?.expect_status(204)?;
-    until_counted(&mut rust, "moving", 1).await?;
-    expect_eq("differences", counted(&mut rust, "different").await?, 0)
+    until_counted(&mut rust, "same + different + moving + late + failed", 1).await?;
+    let moving = counted(&mut rust, "moving").await?;
+    expect_eq("looks at a record that moves, counted as moving", moving, 1)
 }
 
 async fn a_difference_that_lag_explains_is_late(services: &TwoServices) -> TestResult {
@@ -530,9 +543,52 @@ async fn a_difference_that_lag_explains_is_late(services: &TwoServices) -> TestR
 
 // The switch, and the way back.
 
+/// Kotlin is killed while clients visit, and one of them is between the two writes of its visit. Whatever was visited is told.
+async fn kotlin_dies_under_load(kotlin: &mut PgConnection, services: &TwoServices) -> TestResult {
+    let holder = services.kotlin_database().await?;
+    let between = rows(&format!("NEW.id = {FIRST}"));
+    let mut gate = Gate::at(holder, "BEFORE INSERT", "visits_outbox", &between).await?;
+    let owner = services.start_kotlin("exposed").await?;
+    let visits = join_all((0..CLIENTS).map(async |client| {
+        let mut confirmed = Vec::new();
+        let first = FIRST + client * MANY;
+        for id in first..first + MANY {
+            let answer = owner.client.post(&format!("/records/{id}/visit")).await;
+            if !answer.is_ok_and(|answer| answer.status() == 200) {
+                break;
+            }
+            confirmed.push(id);
+        }
+        confirmed
+    }));
+    let crash = async {
+        let waiter = gate.reached("a visit of Kotlin's, before its event is noted").await?;
+        until(kotlin, "SELECT count(*) > 20 FROM visits_outbox", "20 other visits").await?;
+        owner.kill();
+        gate.end(waiter).await?;
+        gate.remove().await?;
+        let gone = "SELECT NOT EXISTS (SELECT FROM pg_stat_activity
+                    WHERE datname = current_database() AND application_name = 'kotlin-service')";
+        until(kotlin, gone, "no session of the Kotlin that was killed").await
+    };
+    let (confirmed, crashed) = tokio::join!(visits, crash);
+    crashed?;
+    let visited = ids(kotlin, VISITED).await?;
+    let told = ids(kotlin, "SELECT DISTINCT id FROM visits_outbox ORDER BY id").await?;
+    expect_eq("events, after a kill -9 of Kotlin: one for each visit", &told, &visited)?;
+    let lost = confirmed.concat().into_iter().find(|id| visited.binary_search(id).is_err());
+    expect_none("each visit that was confirmed", lost.map(|id| format!("none of record {id}")))?;
+    let _service = services.start().await?;
+    until_applied(kotlin).await?;
+    let mut rust = services.rust_database().await?;
+    let applied = ids(&mut rust, VISITED).await?;
+    expect_eq("records that are visited in the other table", applied, visited)
+}
+
 async fn a_visit_and_its_event_live_or_die_together(services: &TwoServices) -> TestResult {
     let mut rust = services.rust_database().await?;
     let mut kotlin = services.kotlin_database().await?;
+    kotlin_dies_under_load(&mut kotlin, services).await?;
     run(&mut kotlin, RUST_OWNS[0]).await?;
     run(&mut rust, RUST_OWNS[1]).await?;
     let gates = [
@@ -560,6 +616,25 @@ async fn a_visit_and_its_event_live_or_die_together(services: &TwoServices) -> T
     // And without a crash, both are there.
     let _service = services.start().await?.client.post("/records/52/visit").await?;
     until_visited(&mut kotlin, 52).await
+}
+
+async fn a_visit_that_is_passed_on_holds_up_no_switch(services: &TwoServices) -> TestResult {
+    let kotlin = services.stand_in()?;
+    kotlin.answer_with(&[("200 OK", &record_5(true))]);
+    let mut rust = services.rust_database().await?;
+    let service = services.start().await?;
+    for _ in 0..PASSED_ON {
+        let visits = (0..2 * CLIENTS).map(|_| service.client.post("/records/5/visit"));
+        for answer in join_all(visits).await {
+            expect_visited(&answer?, true)?;
+        }
+        let free = "SELECT NOT EXISTS (SELECT FROM pg_locks
+                    WHERE relation = 'visits_ownership'::regclass AND mode = 'RowShareLock')";
+        let free = is_so(&mut rust, free).await?;
+        let expected = "no transaction that holds the owner's row, after all visits were passed on";
+        expect(free, expected, "one that is still open")?;
+    }
+    Ok(())
 }
 
 /// Begins to switch, and waits until the switch waits for a lock on the row that says who owns visits.

@@ -24,6 +24,7 @@ mod guard;
 mod heap;
 mod kotlin_rows;
 mod ladder;
+mod open_loop;
 mod paging;
 mod peers;
 mod pool;
@@ -34,7 +35,9 @@ mod rolling_out;
 mod sites;
 mod stall;
 mod tables;
+mod taking_over;
 mod telemetry;
+mod tokens;
 mod waiting;
 
 use std::pin::Pin;
@@ -101,11 +104,13 @@ const TASKS: &[Task] = tasks! {
     "library" Few "/qrcode?text=a" ["oha"] => calls::library,
     "ladder" Few "/qrcode?text=a" ["oha"] => ladder::measure,
     "telemetry" Records "/read/1" ["oha"] => telemetry::measure,
+    "tokens" Few "/read/1" ["oha"] => tokens::measure,
     "waiting" Records "/read/1" ["oha"] => waiting::measure,
     "peers" Few "/read/1" [] => peers::measure,
     "contacts" Own "/ready" ["oha"] => contacts::measure,
     "reports" Own "/ready" ["oha"] => reports::measure,
     "rolling-out" Own "/ready" [] => rolling_out::measure,
+    "taking-over" Own "/ready" ["oha"] => taking_over::measure,
     "energy" Records "/read/1" ["oha"] => energy::task::measure,
 };
 

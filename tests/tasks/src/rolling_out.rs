@@ -1,17 +1,13 @@
 //! Rolling out (exercise 19): two instances serve reads and visits at a constant rate while the schema changes, or while they are restarted.
 //! How many requests are lost, and how long does the slowest one wait?
-//!
-//! The load is an open loop: a request is sent when it is due, whatever became of the others, and its time counts from then. Clients that wait
-//! for an answer before they send the next request would send next to nothing in an outage.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::future::FutureExt;
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use sqlx::{Connection, Executor, PgConnection};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::sleep;
 
 use workshop_base::wait;
 use workshop_harness::http::Client;
@@ -26,12 +22,10 @@ use workshop_postgres::datasets::RunDatabase;
 use workshop_results::file::ResultFile;
 use workshop_results::key::{ASKED, At, LONGEST, LOST};
 
+use crate::open_loop::{self, Seen};
+
 /// Requests per second: far below what two instances can do.
 const RATE: f64 = 200.0;
-/// Each request with this number, and each multiple of it, is a visit. The others are reads.
-const VISIT: u32 = 5;
-/// The records that are asked for.
-const RECORDS: u32 = 5000;
 /// How long the load runs before something happens, and afterwards.
 const BEFORE: Duration = Duration::from_millis(500);
 const AFTERWARDS: Duration = Duration::from_secs(1);
@@ -206,14 +200,6 @@ struct Fleet<'a> {
     next: Cell<usize>,
 }
 
-/// What became of the requests.
-#[derive(Default)]
-struct Seen {
-    asked: u32,
-    lost: u32,
-    longest: Duration,
-}
-
 impl Fleet<'_> {
     async fn start(&self) -> anyhow::Result<Rc<Instance>> {
         let launch = &self.turn.subject.launch;
@@ -243,56 +229,24 @@ impl Fleet<'_> {
         Ok(())
     }
 
-    /// Asks for a record at the constant rate until something has happened, and until each request is answered.
+    /// Asks for records until something has happened, and until each request is answered.
     async fn under_load(
         &self,
         happens: impl Future<Output = anyhow::Result<()>>,
     ) -> anyhow::Result<Seen> {
-        let mut due = interval(Duration::from_secs_f64(1.0 / RATE));
-        due.set_missed_tick_behavior(MissedTickBehavior::Burst);
-        let mut under_way = FuturesUnordered::new();
-        let mut seen = Seen::default();
-        let mut happens = std::pin::pin!(happens);
-        let mut has_happened = false;
-        while !has_happened || !under_way.is_empty() {
-            tokio::select! {
-                when = due.tick(), if !has_happened => {
-                    seen.asked += 1;
-                    under_way.push(self.ask(seen.asked, when.into_std()));
-                }
-                Some((worked, took)) = under_way.next() => {
-                    seen.lost += u32::from(!worked);
-                    seen.longest = seen.longest.max(took);
-                }
-                result = &mut happens, if !has_happened => {
-                    result?;
-                    has_happened = true;
-                }
-            }
-        }
-        Ok(seen)
-    }
-
-    /// Whether the answer to one request was 200, and how long after the request was due it came.
-    async fn ask(&self, number: u32, due: Instant) -> (bool, Duration) {
-        let turn = self.next.get();
-        self.next.set(turn + 1);
-        let instance = {
-            let instances = self.instances.borrow();
-            Rc::clone(&instances[turn % instances.len()])
-        };
-        instance.under_way.set(instance.under_way.get() + 1);
-        // Spread over the records, so that two visits of the same one rarely meet.
-        let id = 1 + number.wrapping_mul(2_654_435_761) % RECORDS;
-        let answer = match number % VISIT {
-            0 => instance.client.post(&format!("/records/{id}/visit")).await,
-            _ => instance.client.get(&format!("/read/{id}")).await,
-        };
-        instance.under_way.set(instance.under_way.get() - 1);
-        (
-            answer.is_ok_and(|answer| answer.status() == 200),
-            due.elapsed(),
-        )
+        open_loop::beside(RATE, happens, async |number| {
+            let turn = self.next.get();
+            self.next.set(turn + 1);
+            let instance = {
+                let instances = self.instances.borrow();
+                Rc::clone(&instances[turn % instances.len()])
+            };
+            instance.under_way.set(instance.under_way.get() + 1);
+            let works = open_loop::works(&instance.client, number).await;
+            instance.under_way.set(instance.under_way.get() - 1);
+            works
+        })
+        .await
     }
 }
 

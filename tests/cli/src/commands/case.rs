@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::cli::{CheckOptions, RunArgs};
 use crate::commands::check::{self, after_hunting, faulty, last_check};
 use crate::commands::hint::Shown;
+use crate::commands::incident::{self, WHAT_NEXT};
 use crate::commands::run::{self, until};
 use crate::hints;
 use crate::hunt::{self, CaseState, Hunt};
@@ -26,9 +27,6 @@ use workshop_harness::scenarios::Place;
 use workshop_postgres::Server;
 use workshop_suites::forms::diagnosis::{self, Truth};
 
-/// What helps while something is red.
-const WHAT_NEXT: &str = "next: just hint hunt; just run hunt plays it again for you to look";
-
 /// Checks a target. Where it is a debugging case, the diagnosis is judged first.
 pub async fn check(
     workspace: &Workspace,
@@ -36,6 +34,7 @@ pub async fn check(
     options: &CheckOptions,
 ) -> anyhow::Result<Outcome> {
     match case_of(workspace, target)? {
+        Some((hunt, state)) if state.from_traces => incident::check(workspace, hunt),
         Some((hunt, state)) => check_case(workspace, hunt, state).await,
         None => check::run(workspace, target, options).await,
     }
@@ -48,6 +47,7 @@ pub async fn run(
     args: &RunArgs,
 ) -> anyhow::Result<Outcome> {
     match case_of(workspace, target)? {
+        Some((hunt, state)) if state.from_traces => incident::run(workspace, hunt).await,
         Some((hunt, state)) => run_case(workspace, hunt, state).await,
         None => run::run(workspace, target, args).await,
     }
@@ -244,8 +244,11 @@ pub fn hint(workspace: &Workspace, level: Option<u8>) -> anyhow::Result<Outcome>
         println!("next: just check hunt");
         return Ok(Outcome::Passed);
     };
-    let case = DebugCase::named(workspace, &state.name)?;
-    let hints = hints::of_case(workspace, &case)?;
+    let path = match state.from_traces {
+        true => incident::of_hunt(workspace, hunt.exercise, &state.name)?.hints(),
+        false => DebugCase::named(workspace, &state.name)?.hints(),
+    };
+    let hints = hints::of_case(workspace, &path)?;
     let Some(found) = hints::choose(&hints, &check) else {
         println!("Everything passed at the last check; there is nothing to hint at.");
         return Ok(Outcome::Passed);

@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use crate::commands::incident;
 use crate::hunt::{self, Hunt};
 use workshop_base::cases::DebugCase;
-use workshop_base::exercise::Exercise;
+use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::files;
+use workshop_base::incidents::Incident;
 use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
 use workshop_suites::forms::diagnosis;
@@ -16,6 +18,9 @@ pub async fn run(
     exercise: &Exercise,
     minutes: Option<u32>,
 ) -> anyhow::Result<Outcome> {
+    if !Incident::all(workspace, exercise)?.is_empty() {
+        return run_incident(workspace, exercise, minutes).await;
+    }
     let (hunt, kept) = hunt::plant(workspace, exercise, minutes).await?;
     tell_kept(workspace, kept);
     let folder = files::shown(workspace, &hunt::folder(workspace));
@@ -61,17 +66,46 @@ pub async fn run_case(
     Ok(Outcome::Passed)
 }
 
+/// Plants an incident, tells what Priya says, and plays it.
+async fn run_incident(
+    workspace: &Workspace,
+    exercise: &Exercise,
+    minutes: Option<u32>,
+) -> anyhow::Result<Outcome> {
+    let (hunt, incident, kept) = hunt::plant_incident(workspace, exercise, minutes)?;
+    tell_kept(workspace, kept);
+    println!("{}\n", incident.symptoms.trim());
+    println!(
+        "A release of {} does that: {}. You see no code, only what it tells the collector.",
+        exercise.name(),
+        incident.title
+    );
+    if let Some(clock) = hunt.clock() {
+        println!("{clock}");
+    }
+    incident::run(workspace, hunt).await
+}
+
 /// Ends the hunt and tells the answer.
 pub fn give_up(workspace: &Workspace) -> anyhow::Result<Outcome> {
     let hunt = Hunt::on(workspace)?;
-    let fix = match &hunt.case {
-        Some(state) => Some(DebugCase::named(workspace, &state.name)?.fix()?),
+    let patch = match &hunt.case {
+        Some(state) if state.from_traces => {
+            let catalogue = Catalogue::read(workspace)?;
+            let exercise = catalogue.get(hunt.exercise)?;
+            let fault = Incident::named(workspace, exercise, &state.name)?.fault()?;
+            Some(("What had been changed in the reference", fault))
+        }
+        Some(state) => {
+            let fix = DebugCase::named(workspace, &state.name)?.fix()?;
+            Some(("One way to fix it", fix))
+        }
         None => None,
     };
     let kept = hunt::clear(workspace)?;
     println!("It was this. {}", hunt.answer);
-    if let Some(fix) = fix {
-        println!("\nOne way to fix it:\n\n{fix}");
+    if let Some((what, patch)) = patch {
+        println!("\n{what}:\n\n{patch}");
     }
     tell_kept(workspace, kept);
     println!("next: {}", hunt.another());

@@ -6,6 +6,7 @@ pub mod check;
 mod clean;
 mod hint;
 mod hunt;
+mod incident;
 mod prepare;
 mod progress;
 mod reset;

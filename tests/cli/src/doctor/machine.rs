@@ -1,10 +1,12 @@
 //! The machine: disk, memory, and a system of 64 bits.
 
 use std::fs::read_to_string;
+use std::path::Path;
 
 use crate::doctor::report::Finding;
 use workshop_base::files;
 use workshop_base::fix::{Fix, System};
+use workshop_base::mounts::{self, TEMPORARY};
 use workshop_base::probe::{self, QUICK};
 use workshop_base::process::{cores, meminfo, memory_limit};
 use workshop_base::workspace::Workspace;
@@ -34,6 +36,15 @@ pub(super) async fn examine(workspace: &Workspace) -> (Vec<Finding>, Vec<String>
     let swap = meminfo("SwapTotal:");
 
     let mut findings = vec![disk(workspace)];
+    findings.extend(mounts::without_programs(workspace.root()).map(|mount| {
+        let detail = "mounted noexec, so that nothing which is built here can run";
+        let fix = runs_programs(&mount);
+        Finding::fault("broken", &mount.display().to_string(), detail, fix)
+    }));
+    findings.extend(mounts::without_programs(Path::new(TEMPORARY)).map(|mount| {
+        let detail = "mounted noexec, so Netty can't load its native transport: Kotlin is slower";
+        Finding::note(&mount.display().to_string(), detail).with(runs_programs(&mount))
+    }));
     findings.extend(memory.map(|memory| judge_memory(memory, swap)));
     if cfg!(target_pointer_width = "32") {
         let detail = "32 bits; the workshop's binaries and images are for 64 bits";
@@ -54,6 +65,10 @@ pub(super) async fn examine(workspace: &Workspace) -> (Vec<Finding>, Vec<String>
         ),
     ];
     (findings, about)
+}
+
+fn runs_programs(mount: &Path) -> Fix {
+    System::here().as_administrator(&format!("mount -o remount,exec '{}'", mount.display()))
 }
 
 fn disk(workspace: &Workspace) -> Finding {

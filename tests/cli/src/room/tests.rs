@@ -179,8 +179,13 @@ fn files_of_others_that_hold_no_lines_are_left_out() -> anyhow::Result<()> {
     fs::write(file("a"), line("A\u{1b}[2J\u{202e}da", "a_test\nanother"))?;
     fs::write(file("b"), "[".repeat(5_000_000))?;
     nix::unistd::mkfifo(&file("c"), nix::sys::stat::Mode::S_IRWXU)?;
-    let people = people(folder.path())?;
+    let Look { people, notes } = Room::at(folder.path()).look()?;
     assert_eq!(people.len(), 1);
+    // Nobody waits for a pipe.
+    for (note, why) in notes.iter().zip(["has more than", "isn't a file"]) {
+        assert!(note.contains(why), "{note}");
+    }
+    assert_eq!(notes.len(), 2, "{notes:?}");
     let line = people[0].last().expect("a line");
     assert_eq!(
         (&*line.name, line.red.as_deref()),

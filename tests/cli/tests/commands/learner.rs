@@ -774,6 +774,70 @@ fn giving_a_case_up_tells_the_cause_and_a_fix_and_keeps_the_diagnosis() {
     assert_eq!(kept.expect("a kept form"), "# mine\n");
 }
 
+const INCIDENT: &str = r#"
+title = "reads are slow"
+symptoms = "They wait, she says."
+span = "GET /prices/{id}"
+mechanism = "one-at-a-time"
+answer = "A lock is kept."
+ask = "Who keeps it?"
+[near]
+"pool.acquire" = "it waits"
+"#;
+
+/// A course in which exercise 3 has an incident, which is planted.
+fn course_with_an_incident() -> Course {
+    let course = Course::new();
+    let incident = format!("{SOLUTION}/incidents/slow");
+    course.write(&format!("{incident}/incident.toml"), INCIDENT);
+    course.write(&format!("{incident}/fault.patch"), PANICS);
+    let hints = CASE_HINTS.replace("the_form_is_filled_in", "every_line_is_filled_in");
+    course.write(&format!("{incident}/hints.md"), &hints);
+    // A crate that doesn't compile: nothing can be played here.
+    let said = course.fails(&["hunt", "exercise-3"], 1);
+    assert_says(&said, &["They wait, she says.", "You see no code"]);
+    course
+}
+
+#[test]
+fn of_an_incident_there_is_a_form_and_no_code() {
+    let course = course_with_an_incident();
+    let files = course.files(HUNT).into_keys();
+    let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
+    assert_eq!(files, [".answer.toml", "diagnosis.toml"]);
+    let form = course.read(&format!("{HUNT}/diagnosis.toml"));
+    assert!(!form.contains("prices"), "{form}");
+}
+
+#[test]
+fn an_incident_is_judged_by_its_form_and_has_hints_and_an_end() {
+    let course = course_with_an_incident();
+    let said = course.fails(&["check", "hunt"], 1);
+    assert_says(&said, &["every_line_is_filled_in", "is still open"]);
+    let said = course.passes(&["hint", "hunt"]);
+    assert_says(&said, &["hint 1 of 3 for every_line_is_filled_in"]);
+    let form = "span = \"pool.acquire\"\nmechanism = \"slow-query\"\ntrace = \"0123456789\"\n";
+    course.write(&format!("{HUNT}/diagnosis.toml"), form);
+    let said = course.fails(&["check", "hunt"], 1);
+    let no_run = "no run so far: just run hunt";
+    assert_says(
+        &said,
+        &["pool.acquire: it waits", "slow-query: then", no_run],
+    );
+    // What a run has told is not the learner's, and is not kept.
+    course.write(&format!("{HUNT}/traces.txt"), "of a run");
+    let said = course.passes(&["reset", "hunt"]);
+    let next = "next: just hunt exercise-3";
+    assert_says(&said, &["A lock is kept.", "+    panic!()", next]);
+    let attempts = course.attempts_at("hunt");
+    let attempt = attempts.last().expect("an attempt");
+    assert_eq!(
+        fs::read_to_string(attempt.join("diagnosis.toml")).expect("a form"),
+        form
+    );
+    assert!(!attempt.join("traces.txt").exists());
+}
+
 #[test]
 fn an_exercise_without_mistakes_has_no_hunt() {
     let said = Course::new().fails(&["hunt", "exercise-1"], 2);

@@ -21,6 +21,9 @@ use super::sources;
 
 /// The name of the jar.
 const JAR: &str = "kotlin-service.jar";
+/// OpenTelemetry's agent, as the profile of this name in the service's `pom.xml` brings it.
+const AGENT: &str = "agent";
+const AGENT_JAR: &str = "opentelemetry-javaagent.jar";
 /// How many jars are kept; each takes some 20 MB.
 const KEPT: usize = 3;
 
@@ -72,6 +75,31 @@ async fn package(workspace: &Workspace, project: &Path, jdk: &Jdk) -> anyhow::Re
         .expected("exercises/kotlin-service as it came with the course, and a network or a local repository with its libraries")
         .next("git status exercises/kotlin-service; just doctor")
         .err()
+}
+
+/// OpenTelemetry's agent, in the version that the Kotlin service's `pom.xml` names. It runs beside the service, and is no part of its jar.
+pub async fn agent(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    let project = workspace.kotlin_service();
+    let jdk = jdk::find(jdk::OLDEST, jdk::KOTLIN)?;
+    let key = sources::fingerprint(&[project.join("pom.xml")])?;
+    let folder = kept(workspace, AGENT, &key, 1, async |folder| {
+        let mut args = workspace.maven_options();
+        args.extend([
+            format!("-P{AGENT}"),
+            format!("dependency:copy@{AGENT}"),
+            format!("-DoutputDirectory={}", folder.display()),
+        ]);
+        let output = maven(&project, &jdk.home, &args).await?;
+        if output.status.success() {
+            return Ok(());
+        }
+        std::io::stderr().write_all(&[output.stdout, output.stderr].concat())?;
+        Trouble::new("Maven could not bring OpenTelemetry's agent; see its messages above")
+            .expected("a network, or a local repository that has it")
+            .next("just doctor")
+            .err()
+    });
+    Ok(folder.await?.join(AGENT_JAR))
 }
 
 /// The file that says from which sources a jar was built.

@@ -12,6 +12,7 @@ pub mod first_start;
 pub mod hang;
 pub mod hurried;
 pub mod impatient;
+pub mod incident;
 pub mod issuer;
 pub mod issuer_away;
 pub mod large;

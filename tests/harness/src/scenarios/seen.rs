@@ -8,13 +8,19 @@ use anyhow::Context as _;
 
 use super::{Context, Judging, Place, Played, Scenario, When, asked, stage};
 use crate::scenarios::ContractTest;
-use crate::service::collector::{Collector, Manners};
+use crate::service::collector::{Collector, Manners, Received};
+use crate::service::otlp::Kind;
 use crate::service::upstream::{Conduct, Upstream};
 use crate::service::{PriceSettings, Settings, TelemetrySettings};
 use workshop_requests::failure::TestResult;
 
 /// `DATABASE_TIMEOUT_MS`: longer than tests keep a table locked.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long the first spans may take: a JVM loads for a second what it has not needed before.
+const FIRST_SPANS: Duration = Duration::from_secs(4);
+/// How many requests come before the tests, and whose trace they are part of.
+const FIRST: usize = 2;
+const KEPT: &str = "00-00000000000000000000000000000001-0000000000000001-01";
 /// `UPSTREAM_LIMIT`: several times the connections to the database.
 pub const CALLS: u16 = 16;
 
@@ -47,6 +53,18 @@ pub(super) async fn play(
         ..stage::settings(DATABASE_TIMEOUT)
     };
     let mut stage = place.stage_with(settings).await?;
+    // Twice, since the first of all may be late, and no test is about that. A caller that keeps its trace has it kept whatever the share.
+    let client = stage.client.with("traceparent", Some(KEPT));
+    for _ in 0..FIRST {
+        let _ = client.get("/price/1").await;
+    }
+    let requests = |received: &Received| {
+        let spans = received.spans.iter();
+        spans.filter(|span| span.kind == Kind::Server).count()
+    };
+    collector
+        .until(FIRST_SPANS, |received| requests(received) >= FIRST)
+        .await;
     stage.upstream = Some(upstream);
     stage.collector = Some(collector);
     stage.ask(tests).await

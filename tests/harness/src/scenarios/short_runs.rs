@@ -1,7 +1,7 @@
 //! Runs of a service's program that end by themselves: with settings that it must refuse, and as its own health check.
 
 use std::fs;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::process::Command;
 use std::time::Duration;
 
@@ -87,6 +87,8 @@ pub struct ShortRuns {
     pub healthy: ShortRun,
     /// The health check of a service that does not run.
     pub nobody_there: ShortRun,
+    /// The health check of a service that hangs: it has an address, and says nothing.
+    pub silent: ShortRun,
 }
 
 #[derive(Debug)]
@@ -105,19 +107,26 @@ impl ShortRuns {
         service: SocketAddr,
     ) -> anyhow::Result<ShortRuns> {
         let free = service::free_address()?;
-        let mut refused = Vec::new();
-        for wrong in WRONG_SETTINGS {
-            let run = run(place, settings, free, |command| {
-                match wrong {
-                    (variable, Some(value)) => command.env(variable, value),
-                    (variable, None) => command.env_remove(variable),
-                };
-            });
-            refused.push((wrong, run.await?));
-        }
         let health_check = |command: &mut Command| {
             command.arg("health");
         };
+        // The system accepts connections that nobody takes from it. That run waits, so the others go on meanwhile.
+        let hanging = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let silent = run(place, settings, hanging.local_addr()?, health_check);
+        let refused = async {
+            let mut refused = Vec::new();
+            for wrong in WRONG_SETTINGS {
+                let run = run(place, settings, free, |command| {
+                    match wrong {
+                        (variable, Some(value)) => command.env(variable, value),
+                        (variable, None) => command.env_remove(variable),
+                    };
+                });
+                refused.push((wrong, run.await?));
+            }
+            Ok(refused)
+        };
+        let (silent, refused) = tokio::try_join!(silent, refused)?;
         Ok(ShortRuns {
             refused,
             by_ipv6: {
@@ -130,6 +139,7 @@ impl ShortRuns {
             },
             healthy: run(place, settings, service, health_check).await?,
             nobody_there: run(place, settings, free, health_check).await?,
+            silent,
         })
     }
 }

@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -237,6 +238,13 @@ impl Instance {
         let service = self.service.borrow();
         let url = service.as_ref().map(Service::base_url);
         url.unwrap_or_default().to_owned()
+    }
+
+    /// The address that it listens on, and its process.
+    pub fn place(&self) -> Option<(SocketAddr, u32)> {
+        let service = self.service.borrow();
+        let service = service.as_ref()?;
+        Some((service.address(), service.pid()))
     }
 
     /// What it has written so far.

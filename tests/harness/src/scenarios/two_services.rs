@@ -60,10 +60,12 @@ pub static SCENARIO: Scenario = Scenario {
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     let kotlin = build::build(place.workspace, Target::Kotlin, Profile::Check).await;
     let kotlin = kotlin.context("the Kotlin service cannot be built")?;
-    let sharing = place.workspace.kotlin_service().join(SHARING);
-    let sharing = std::fs::read_to_string(sharing).context("what Kotlin shares visits by")?;
     let judging = tests.iter().map(async |test| {
-        let services = TwoServices::new(place, &kotlin, &sharing).await?;
+        let settings = Settings {
+            log_level: "info".to_owned(),
+            ..stage::settings(TIMEOUT)
+        };
+        let services = TwoServices::new(place, &kotlin, settings).await?;
         let result = (test.judge)(&services).await;
         status_of(test, result, || services.log_tail())
     });
@@ -96,11 +98,18 @@ pub struct TwoServices {
 }
 
 impl TwoServices {
-    async fn new(place: &Place<'_>, kotlin: &Launch, sharing: &str) -> anyhow::Result<TwoServices> {
+    /// Two fresh databases, in which Kotlin owns visits. Neither service is started yet.
+    pub async fn new(
+        place: &Place<'_>,
+        kotlin: &Launch,
+        settings: Settings,
+    ) -> anyhow::Result<TwoServices> {
+        let sharing = place.workspace.kotlin_service().join(SHARING);
+        let sharing = std::fs::read_to_string(sharing).context("what Kotlin shares visits by")?;
         let kotlin_database = RunDatabase::create(place.server).await?;
         let rust_database = RunDatabase::create(place.server).await?;
         let mut connection = kotlin_database.connect().await?;
-        sqlx::raw_sql(sqlx::AssertSqlSafe(sharing.to_owned()))
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sharing))
             .execute(&mut connection)
             .await?;
         let migrations = place.workspace.root().join(MIGRATIONS);
@@ -111,10 +120,7 @@ impl TwoServices {
             workspace: place.workspace.clone(),
             kotlin: kotlin.clone(),
             rust: place.launch.clone(),
-            settings: Settings {
-                log_level: "info".to_owned(),
-                ..stage::settings(TIMEOUT)
-            },
+            settings,
             kotlin_database,
             rust_database,
             kotlin_url: OnceCell::new(),

@@ -15,6 +15,7 @@ pub mod sockets;
 pub mod stand_in;
 mod start_error;
 pub mod tail;
+pub mod traces;
 pub mod upstream;
 
 use std::fs::File;

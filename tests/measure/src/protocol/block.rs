@@ -129,6 +129,7 @@ pub fn start<'f>(
             pool_size: subject.pool_size,
             timeout: session.timeout,
             prices: session.prices.clone(),
+            tokens: session.tokens.clone(),
             ..Settings::new(
                 subject
                     .database_url

@@ -65,14 +65,16 @@ impl PlayedDuet {
     }
 }
 
-/// Plays a duet, or a solo: all sides at the same time, round after round. `first_round` numbers the rounds.
+/// Plays a duet, a solo, or more than two: all sides at the same time, round after round. `first_round` numbers the rounds. More than two
+/// share the rate of two, so that the machine is no busier.
 pub async fn play(
     session: &mut Session<'_>,
     sides: &[Subject],
     path: &str,
     first_round: usize,
 ) -> anyhow::Result<PlayedDuet> {
-    let mut played = PlayedDuet::new(session, sides, DUET_RATE);
+    let rate = DUET_RATE * 2.0 / sides.len().max(2) as f64;
+    let mut played = PlayedDuet::new(session, sides, rate);
     let rounds = first_round..first_round + played.extent.0;
     for round in rounds.clone() {
         play_round(session, sides, path, (round, &rounds), &mut played).await?;

@@ -179,6 +179,23 @@ impl<'a> Session<'a> {
         pairs: &'f [Pair],
         path: &'f str,
     ) -> LocalBoxFuture<'f, anyhow::Result<Duets>> {
+        // One subject by itself plays solo.
+        let casts = match pairs {
+            [] => vec![(subjects.to_vec(), Vec::new())],
+            pairs => pairs
+                .iter()
+                .map(|pair| (cast(subjects, pair), vec![pair.clone()]))
+                .collect(),
+        };
+        self.duets_of(casts, path)
+    }
+
+    /// The same, each with more than two sides where that spares warming up the one that all others are compared with.
+    pub fn duets_of<'f>(
+        &'f mut self,
+        casts: Vec<(Vec<Subject>, Vec<Pair>)>,
+        path: &'f str,
+    ) -> LocalBoxFuture<'f, anyhow::Result<Duets>> {
         Box::pin(async move {
             let mut duets = Duets {
                 rate: DUET_RATE,
@@ -188,27 +205,21 @@ impl<'a> Session<'a> {
                 return Ok(duets);
             }
             let (mut offered, mut extents) = (Vec::new(), BTreeSet::new());
-            // One subject by itself plays solo.
-            let casts = match pairs {
-                [] => vec![(subjects.to_vec(), None)],
-                pairs => pairs
-                    .iter()
-                    .map(|pair| (cast(subjects, pair), Some(pair)))
-                    .collect(),
-            };
-            for (cast, pair) in casts {
+            let is_solo = casts.iter().all(|(_, pairs)| pairs.is_empty());
+            for (cast, pairs) in casts {
                 // No two duets share a round, so each pair is compared by the rounds of its own duet.
                 let first_round = duets.blocks.last().map_or(1, |last| last.round + 1);
                 let played = duet::play(self, &cast, path, first_round).await?;
                 for jvm in &played.unsteady {
                     self.notes.push(format!("{jvm} still got faster when its duet began, so its CPU per request is less in the long run"));
-                    duets.unsteady.extend(pair.cloned());
+                    let of_it = |(side, against): &&Pair| side == jvm || against == jvm;
+                    duets.unsteady.extend(pairs.iter().filter(of_it).cloned());
                 }
                 offered.push(played.rate);
                 extents.insert(played.extent);
                 duets.blocks.extend(played.records);
             }
-            let note = notes::on_duets(&offered, &extents, pairs.is_empty());
+            let note = notes::on_duets(&offered, &extents, is_solo);
             self.notes.extend(note);
             duets.rate = offered.into_iter().fold(duets.rate, f64::min);
             Ok(duets)

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::protocol::machine;
 use crate::protocol::subject::Subject;
 use workshop_base::clock::ClockJumps;
+use workshop_base::mounts::{self, TEMPORARY};
 use workshop_base::process;
 use workshop_base::target::Language;
 use workshop_results::figures::figure;
@@ -32,6 +33,13 @@ pub fn standing(subjects: &[Subject], mode: Mode) -> Vec<String> {
     }));
     notes
         .extend(kotlin.map(|_| "the size of Kotlin is its jar's; the JVM comes on top".to_owned()));
+    let slower = kotlin.and(mounts::without_programs(Path::new(TEMPORARY)));
+    notes.extend(slower.map(|mount| {
+        format!(
+            "{} is mounted noexec, so Netty couldn't load its native transport: Kotlin is slower here than it has to be",
+            mount.display()
+        )
+    }));
     notes.push(format!(
         "load generator, services and PostgreSQL share the machine's {} cores",
         process::cores()
@@ -77,7 +85,7 @@ pub fn on_duets(
     };
     let who = match alone {
         true => "the service",
-        false => "both sides at the same time",
+        false => "all sides of a duet at the same time",
     };
     let extents = extents
         .iter()

@@ -58,6 +58,7 @@ pub struct Row {
     pub env: BTreeMap<String, String>,
     pub heap: bool,
     pub trained: bool,
+    pub agent: bool,
     pub front: bool,
     pub id: Option<String>,
     pub label: Option<String>,

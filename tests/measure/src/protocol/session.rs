@@ -15,7 +15,7 @@ use crate::tools::database::Watch;
 use crate::tools::oha::{Call, Load, Oha, Order};
 use workshop_base::clock::ClockJumps;
 use workshop_base::terminal::{Style, paint};
-use workshop_harness::service::{PriceSettings, Service, Settings};
+use workshop_harness::service::{PriceSettings, Service, Settings, TokenSettings};
 
 /// What steps need.
 pub struct Session<'a> {
@@ -33,6 +33,8 @@ pub struct Session<'a> {
     pub timeout: Duration,
     /// What the services are told about the service of prices, where there is one.
     pub prices: Option<PriceSettings>,
+    /// What they are told about the issuer of tokens, where there is one.
+    pub tokens: Option<TokenSettings>,
     /// The database's own statistics, where it keeps them.
     pub statements: Option<Watch>,
     /// The database's connections, where they are counted.
@@ -97,6 +99,7 @@ impl<'a> Session<'a> {
             database_url: lab.database_url.clone(),
             timeout: TIMEOUT,
             prices: None,
+            tokens: None,
             statements: None,
             activity: None,
             header: header(&key()),

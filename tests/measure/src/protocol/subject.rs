@@ -158,9 +158,11 @@ pub fn with_flags(launch: &Launch, flags: &[String]) -> Launch {
 /// The command line, variables first, with every path reduced to its last part: what matters is the flags.
 fn command_line(launch: &Launch) -> String {
     let last = |text: &str| {
-        let (option, value) = match text.split_once('=') {
-            Some((option, value)) => (format!("{option}="), value),
-            None => (String::new(), text),
+        const AGENT: &str = "-javaagent:";
+        let (option, value) = match (text.strip_prefix(AGENT), text.split_once('=')) {
+            (Some(jar), _) => (AGENT.to_owned(), jar),
+            (None, Some((option, value))) => (format!("{option}="), value),
+            (None, None) => (String::new(), text),
         };
         match value.rsplit_once('/') {
             Some((folder, file)) if folder.is_empty() || folder.starts_with('/') => {

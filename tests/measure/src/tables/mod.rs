@@ -62,10 +62,14 @@ pub fn add_declared(result: &mut ResultFile, subjects: &[Subject]) -> anyhow::Re
 
 /// Gives a result the table and the chart that `tables.toml` declares for its task, of what was measured in these steps.
 pub fn add_steps(result: &mut ResultFile, steps: &[At]) -> anyhow::Result<()> {
+    add_steps_of(&result.task.clone(), result, steps)
+}
+
+/// The same under another name than the task's, which has several of them.
+pub fn add_steps_of(name: &str, result: &mut ResultFile, steps: &[At]) -> anyhow::Result<()> {
     let file: TablesFile = toml::from_str(include_str!("../tables.toml"))?;
-    let declared = file.steps.get(&result.task);
-    let declared =
-        declared.with_context(|| format!("tables.toml has no steps of {}", result.task))?;
+    let declared = file.steps.get(name);
+    let declared = declared.with_context(|| format!("tables.toml has no steps of {name}"))?;
     let (table, chart) = declared.drawn(result, steps);
     result.tables.push(table);
     result.charts.push(chart);

@@ -1,12 +1,21 @@
 //! The database: the connections that all requests share, and how long a request may wait for them.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
+use opentelemetry::{KeyValue, global, metrics::Meter, trace::Status};
 use sqlx::{
     ConnectOptions, Connection, PgConnection, PgPool, Postgres, pool::PoolConnection,
     postgres::PgPoolOptions,
 };
 use tokio::time::timeout;
+use tracing::{Instrument, Span, info_span};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 use crate::{
     error::{Error, is_stale_plan},
@@ -17,6 +26,8 @@ use crate::{
 #[derive(Clone)]
 pub struct Database {
     pool: PgPool,
+    /// How many requests wait for a connection: sqlx doesn't tell.
+    waiting: Arc<AtomicI64>,
     limit: Duration,
 }
 
@@ -40,20 +51,34 @@ impl Database {
             .max_connections(settings.database_pool_size.get().into())
             .acquire_timeout(limit)
             .connect_lazy_with(options);
-        Database { pool, limit }
+        let waiting = Arc::default();
+        measure(&pool, &waiting, &global::meter("records"));
+        Database {
+            pool,
+            waiting,
+            limit,
+        }
     }
 
-    /// Lends a connection to `work`, and returns it to the pool.
+    /// Lends a connection to `work`, and returns it to the pool. `summary` says in two or three words what the work is: all of it
+    /// that others may see.
     ///
     /// # Errors
     /// There is no connection within the time limit, `work` takes longer than the time limit, or
     /// `work` fails.
     pub async fn run<T>(
         &self,
+        summary: &'static str,
         work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
     ) -> Result<T, Error> {
-        let mut connection = self.pool.acquire().await?;
-        match timeout(self.limit, work(&mut connection)).await {
+        let mut connection = self.lend().await?;
+        let span = query_span(summary);
+        let worked = timeout(self.limit, work(&mut connection).instrument(span.clone()));
+        let worked = worked.await;
+        if !matches!(worked, Ok(Ok(_))) {
+            span.set_status(Status::error(""));
+        }
+        match worked {
             Ok(result) => {
                 if result.as_ref().is_err_and(is_stale_plan) {
                     // A new connection plans its statements for the schema that is there now.
@@ -76,9 +101,10 @@ impl Database {
     /// As for [`Database::run`].
     pub async fn read<T>(
         &self,
+        summary: &'static str,
         work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T> + Copy,
     ) -> Result<T, Error> {
-        self.run(async |connection| match work(connection).await {
+        self.run(summary, async |connection| match work(connection).await {
             Err(error) if is_stale_plan(&error) => {
                 connection.clear_cached_statements().await?;
                 work(connection).await
@@ -93,8 +119,10 @@ impl Database {
     /// # Errors
     /// It doesn't answer.
     pub async fn ping(&self) -> Result<(), Error> {
-        self.read(async |connection| sqlx::query("SELECT 1").execute(connection).await)
-            .await?;
+        self.read("SELECT", async |connection| {
+            sqlx::query("SELECT 1").execute(connection).await
+        })
+        .await?;
         Ok(())
     }
 
@@ -104,7 +132,7 @@ impl Database {
     /// # Errors
     /// There is no connection within the time limit, or the database does not answer.
     pub async fn connection_for_many_rows(&self) -> Result<PoolConnection<Postgres>, Error> {
-        let mut connection = self.pool.acquire().await?;
+        let mut connection = self.lend().await?;
         connection.close_on_drop();
         let no_limit = sqlx::query("SET statement_timeout = 0").execute(&mut *connection);
         match timeout(self.limit, no_limit).await {
@@ -114,8 +142,74 @@ impl Database {
         Ok(connection)
     }
 
+    /// A connection of the pool. How long a request waits for it is a span of its own.
+    async fn lend(&self) -> Result<PoolConnection<Postgres>, Error> {
+        let _waiting = Waiting::new(&self.waiting);
+        let lent = self.pool.acquire();
+        Ok(lent.instrument(info_span!("pool.acquire")).await?)
+    }
+
     fn no_answer(&self) -> Error {
         let limit = self.limit.as_millis();
         Error::Unavailable(format!("no answer within {limit} ms").into())
     }
+}
+
+/// The span of a query. Its text is in no attribute: it may be long, and others would read it.
+pub fn query_span(summary: &'static str) -> Span {
+    info_span!(
+        "query",
+        otel.name = summary,
+        otel.kind = "client",
+        db.system.name = "postgresql",
+        db.query.summary = summary,
+    )
+}
+
+/// A request that waits, until it has its connection or gives up.
+struct Waiting<'a>(&'a AtomicI64);
+
+impl Waiting<'_> {
+    fn new(waiting: &AtomicI64) -> Waiting<'_> {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Tells whoever reads the metrics how many connections there are, and how many requests wait for one.
+fn measure(pool: &PgPool, waiting: &Arc<AtomicI64>, meter: &Meter) {
+    let of_the_pool = || KeyValue::new("db.client.connection.pool.name", "records");
+    let connections = pool.clone();
+    meter
+        .i64_observable_up_down_counter("db.client.connection.count")
+        .with_unit("{connection}")
+        .with_callback(move |seen| {
+            let idle = i64::try_from(connections.num_idle()).unwrap_or(i64::MAX);
+            let used = i64::from(connections.size()) - idle;
+            for (state, count) in [("idle", idle), ("used", used.max(0))] {
+                let state = KeyValue::new("db.client.connection.state", state);
+                seen.observe(count, &[of_the_pool(), state]);
+            }
+        })
+        .build();
+    let requests = Arc::clone(waiting);
+    meter
+        .i64_observable_up_down_counter("db.client.connection.pending_requests")
+        .with_unit("{request}")
+        .with_callback(move |seen| {
+            seen.observe(requests.load(Ordering::Relaxed), &[of_the_pool()]);
+        })
+        .build();
+    let max = i64::from(pool.options().get_max_connections());
+    meter
+        .i64_observable_up_down_counter("db.client.connection.max")
+        .with_unit("{connection}")
+        .with_callback(move |seen| seen.observe(max, &[of_the_pool()]))
+        .build();
 }

@@ -80,12 +80,24 @@ pub enum Error {
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
+    /// The maximum number of calls for prices is under way, and none has ended in time.
+    #[error("too many requests wait for prices")]
+    TooManyCalls,
+    /// The price, or the record with it, has taken too long.
+    #[error("the price did not come in time")]
+    PriceTooLate,
+    /// The service of prices cannot be reached, or its answer is of no use.
+    #[error("the price service gave no usable answer: {0}")]
+    NoPrice(String),
     /// The database rejects the query: the bug is in this service.
     #[error("a query failed")]
     Query(#[source] sqlx::Error),
     /// A record cannot be written as JSON: the bug is in this service.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
+    /// The metrics cannot be written as text: the bug is in this service.
+    #[error("cannot write the metrics")]
+    Metrics(#[from] prometheus::Error),
     /// A handler has panicked: the bug is in this service.
     #[error("a handler has panicked")]
     Panicked,
@@ -127,8 +139,14 @@ impl Error {
             Error::SchemaBehind
             | Error::Unavailable(_)
             | Error::TooManyExports
+            | Error::TooManyCalls
             | Error::KeysUnavailable => (StatusCode::SERVICE_UNAVAILABLE, Log::Warning, text),
-            Error::Query(_) | Error::Json(_) | Error::Panicked => {
+            Error::PriceTooLate => (StatusCode::GATEWAY_TIMEOUT, Log::Warning, text),
+            Error::NoPrice(_) => {
+                let text = "the price service gave no usable answer".into();
+                (StatusCode::BAD_GATEWAY, Log::Warning, text)
+            }
+            Error::Query(_) | Error::Json(_) | Error::Metrics(_) | Error::Panicked => {
                 let text = "an unexpected error occurred".into();
                 (StatusCode::INTERNAL_SERVER_ERROR, Log::Error, text)
             }
@@ -211,6 +229,15 @@ impl From<JsonRejection> for Error {
             rejection if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => Error::BodyTooLarge,
             _ => Error::BadRequest("the body must be JSON"),
         }
+    }
+}
+
+/// Tells why a call has failed: the innermost cause says it, those around it only that it was a request.
+impl From<reqwest::Error> for Error {
+    fn from(error: reqwest::Error) -> Error {
+        let causes = iter::successors(error.source(), |&cause| cause.source());
+        let reason = causes.last().map(|cause| cause.to_string());
+        Error::NoPrice(reason.unwrap_or_else(|| error.to_string()))
     }
 }
 

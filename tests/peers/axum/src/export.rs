@@ -19,7 +19,7 @@ use tracing::{Instrument, Span, warn};
 
 use crate::{
     caller::{Allowed, Read},
-    database::Database,
+    database::{Database, query_span},
     error::Error,
     extract::After,
     records::Record,
@@ -87,6 +87,7 @@ pub async fn export(
     let reading = async move {
         let _permit = permit;
         let read = read(connection, after, &client, database_timeout);
+        let read = read.instrument(query_span("SELECT records"));
         match timeout(deadline, read).await {
             Ok(result) => result,
             Err(_elapsed) => Err(Error::ClientTooSlow),

@@ -1,26 +1,51 @@
-//! The log: one JSON object per line, on standard error.
+//! The log: one JSON object per line, on standard error. And beside it, from the same `tracing`, the spans of the telemetry.
 
 use std::{io, panic};
 
-use tracing::{error, level_filters::LevelFilter};
-use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+use opentelemetry_sdk::trace::SdkTracer;
+use tracing::{Metadata, error, level_filters::LevelFilter};
+use tracing_subscriber::{
+    Layer,
+    filter::{FilterExt, Targets, filter_fn},
+    fmt,
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
+};
 
-/// Sets up the log. `level` is for what this service says itself; its libraries have to warn at
-/// least, to be heard.
-pub fn start(level: LevelFilter) {
-    let heard = Targets::new()
-        .with_default(LevelFilter::WARN)
-        .with_target(env!("CARGO_CRATE_NAME"), level);
+// ANCHOR: logging
+/// Sets up the log, and the telemetry where there is a tracer. `heard` says which lines are written, and has no say in spans.
+pub fn start(heard: Targets, tracer: Option<SdkTracer>) {
     let lines = fmt::layer()
         .json()
         .flatten_event(true)
-        .with_span_list(false) // the innermost span has the id
-        .with_writer(io::stderr);
+        .with_span_list(false) // the span of the request has the ids
+        .with_writer(io::stderr)
+        .with_filter(heard.and(filter_fn(is_line_or_request)));
+    let spans = tracer.map(|tracer| {
+        tracing_opentelemetry::layer()
+            .with_tracer(tracer)
+            .with_location(false)
+            .with_target(false)
+            .with_threads(false)
+            .with_tracked_inactivity(false)
+            .with_filter(filter_fn(is_own_span).with_max_level_hint(LevelFilter::INFO))
+    });
     tracing_subscriber::registry()
-        .with(heard)
         .with(lines)
+        .with(spans)
         .init();
 
     // A panic is an error like any other: without this it would be the one line that is not JSON.
     panic::set_hook(Box::new(|panic| error!("{panic}")));
 }
+
+/// A line says which request it belongs to, not which of its queries.
+fn is_line_or_request(about: &Metadata<'_>) -> bool {
+    about.is_event() || about.name() == "request"
+}
+
+/// What libraries say, and the texts of lines, stay in the log: they may have what nobody else may see.
+fn is_own_span(about: &Metadata<'_>) -> bool {
+    about.is_span() && about.target().starts_with(env!("CARGO_CRATE_NAME"))
+}
+// ANCHOR_END: logging

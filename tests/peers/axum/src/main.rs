@@ -5,33 +5,41 @@ mod caller;
 mod database;
 mod error;
 mod export;
+mod exporter;
 mod extract;
 mod health_check;
 mod issuer_keys;
 mod logging;
+mod measures;
 mod migrations;
 mod operation;
+mod prices;
 mod problem;
 mod rate_limit;
 mod records;
 mod request_log;
+mod request_span;
 mod settings;
 mod start;
 mod tasks;
+mod telemetry;
 mod token;
 mod visits;
 
-use std::{env, process::ExitCode};
+use std::{env, process::ExitCode, sync::Arc};
 
 use axum::{
-    BoxError, Router,
+    BoxError, Extension, Router,
     error_handling::HandleErrorLayer,
     extract::{DefaultBodyLimit, FromRef},
     middleware,
     routing::{get, post},
 };
 use tower::{ServiceBuilder, timeout::TimeoutLayer};
-use tower_http::request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer};
+use tower_http::{
+    request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer},
+    trace::TraceLayer,
+};
 
 use crate::{
     api_key::ApiKeys,
@@ -39,8 +47,11 @@ use crate::{
     error::Error,
     export::Exports,
     issuer_keys::IssuerKeys,
+    measures::Measures,
     migrations::Schema,
+    prices::Prices,
     settings::{MAX_BODY_BYTES, Settings},
+    telemetry::Telemetry,
     token::Tokens,
 };
 
@@ -64,7 +75,13 @@ async fn main() -> ExitCode {
     if env::args().nth(1).as_deref() == Some("health") {
         return health_check::run(&settings);
     }
-    logging::start(settings.log_level);
+    let telemetry = match settings.telemetry.as_ref().map(Telemetry::start) {
+        Some(Err(error)) => return start::refuse(&error),
+        Some(Ok(telemetry)) => Some(telemetry),
+        None => None,
+    };
+    let tracer = telemetry.as_ref().map(Telemetry::tracer);
+    logging::start(settings.log.clone(), tracer);
     let issuer_keys = match settings
         .tokens
         .clone()
@@ -77,7 +94,7 @@ async fn main() -> ExitCode {
     let tokens = settings.tokens.clone().zip(issuer_keys.clone());
     let tokens = tokens.map(|(settings, keys)| Tokens::new(settings, keys));
     let stopping = || issuer_keys.iter().for_each(|keys| keys.close());
-    start::serve(&settings, stopping, || {
+    let ended = start::serve(&settings, stopping, || {
         let service = Service {
             keys: ApiKeys::new(&settings.api_keys),
             tokens,
@@ -87,16 +104,36 @@ async fn main() -> ExitCode {
         };
         routes(&settings).with_state(service)
     })
-    .await
+    .await;
+    if let Some(telemetry) = telemetry {
+        telemetry.shutdown().await;
+    }
+    ended
 }
 
 // ANCHOR: routes
 fn routes(settings: &Settings) -> Router<Service> {
+    // Where there is a collector, each request is measured.
+    let measures = settings.telemetry.as_ref().map(|_| {
+        let measures = Measures::new();
+        middleware::from_fn_with_state(measures, measures::measure)
+    });
     // From the outside in: what is first sees a request first, and its answer last.
     let layers = ServiceBuilder::new()
         .map_request(request_log::forget_an_unusable_id)
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
         .layer(PropagateRequestIdLayer::x_request_id())
+        .layer(
+            TraceLayer::new_for_http()
+                .make_span_with(request_span::of)
+                .on_response(request_span::answered)
+                // The lines of the log are our own.
+                .on_request(())
+                .on_body_chunk(())
+                .on_eos(())
+                .on_failure(()),
+        )
+        .option_layer(measures)
         .layer(middleware::from_fn(request_log::log))
         .layer(middleware::from_fn(tasks::answer_in_a_task))
         .layer(HandleErrorLayer::new(async |_elapsed: BoxError| {
@@ -104,15 +141,25 @@ fn routes(settings: &Settings) -> Router<Service> {
         }))
         .layer(TimeoutLayer::new(settings.request_timeout()))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES));
-    Router::new()
+    let mut routes = Router::new()
         .route("/health", get(operation::health))
         .route("/ready", get(operation::ready))
         .route("/read/{id}", get(records::read))
         .route("/records", get(records::page))
         .route("/records/export", get(export::export))
         .route("/records/{id}/visit", post(visits::visit))
-        .route("/visits", post(visits::visit_all))
+        .route("/visits", post(visits::visit_all));
+    if settings.telemetry.is_some() {
+        routes = routes.route("/metrics", get(measures::page));
+    }
+    // Where there is no supplier, there is nothing at this path.
+    if let Some(settings) = &settings.prices {
+        let prices = Arc::new(Prices::new(settings));
+        routes = routes.route("/price/{id}", get(prices::price).layer(Extension(prices)));
+    }
+    routes
         .fallback(async || Error::NotFound("there is nothing at this path".into()))
+        // It's for the routes that are there by now.
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .layer(layers)
 }

@@ -29,8 +29,16 @@ pub async fn read(
     Id(id): Id,
     State(database): State<Database>,
 ) -> Result<Json<Record>, Error> {
+    find(id, &database).await.map(Json)
+}
+
+/// The record with this id.
+///
+/// # Errors
+/// No record has it, or the database does not answer.
+pub async fn find(id: i32, database: &Database) -> Result<Record, Error> {
     let record = database
-        .read(async |connection| {
+        .read("SELECT records", async |connection| {
             sqlx::query_as!(
                 Record,
                 "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1",
@@ -41,10 +49,7 @@ pub async fn read(
         })
         .await?;
 
-    match record {
-        Some(record) => Ok(Json(record)),
-        None => Err(Error::NotFound(format!("there is no record with id {id}"))),
-    }
+    record.ok_or_else(|| Error::NotFound(format!("there is no record with id {id}")))
 }
 // ANCHOR_END: read
 
@@ -64,7 +69,7 @@ pub async fn page(
 ) -> Result<Json<Page>, Error> {
     // One more than requested, to know whether there is a next page.
     let mut records = database
-        .read(async |connection| {
+        .read("SELECT records", async |connection| {
             sqlx::query_as!(
                 Record,
                 "SELECT id, value, odd, divisible_by_3, visited FROM records \

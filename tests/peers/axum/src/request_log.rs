@@ -4,8 +4,7 @@
 use std::time::Instant;
 
 use axum::{extract::Request, middleware::Next, response::Response};
-use tower_http::request_id::RequestId;
-use tracing::{Instrument, error_span, field::Empty, info};
+use tracing::info;
 
 /// What a client sends ends up in the log: an id that could be mistaken for anything else is
 /// forgotten, and tower-http makes one instead.
@@ -24,26 +23,16 @@ fn is_usable(id: &[u8]) -> bool {
 
 /// Logs a request when it has its answer.
 pub async fn log(request: Request, next: Next) -> Response {
-    let id = request.extensions().get::<RequestId>().cloned();
-    let id = id.as_ref().and_then(|id| id.header_value().to_str().ok());
-    let request_id = id.unwrap_or_default();
     let method = request.method().clone();
     let path = request.uri().path().to_owned(); // without the query, which may hold a key
     let started_at = Instant::now();
-
-    // As urgent as an error, so that it is there at every `LOG_LEVEL`.
-    let span = error_span!("request", request_id, subject = Empty);
-    async {
-        let response = next.run(request).await;
-        info!(
-            %method,
-            path,
-            status = response.status().as_u16(),
-            milliseconds = started_at.elapsed().as_secs_f64() * 1000.0,
-            "answered"
-        );
-        response
-    }
-    .instrument(span)
-    .await
+    let response = next.run(request).await;
+    info!(
+        %method,
+        path,
+        status = response.status().as_u16(),
+        milliseconds = started_at.elapsed().as_secs_f64() * 1000.0,
+        "answered"
+    );
+    response
 }

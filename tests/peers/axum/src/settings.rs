@@ -3,14 +3,15 @@
 use std::{
     env::{self, VarError},
     net::IpAddr,
-    num::NonZeroU16,
+    num::{NonZeroU16, NonZeroU32},
     str::FromStr,
     time::Duration,
 };
 
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use thiserror::Error;
-use tracing::level_filters::LevelFilter;
+use tracing::{Level, level_filters::LevelFilter};
+use tracing_subscriber::filter::Targets;
 
 /// The largest body that is read as JSON, in bytes.
 pub const MAX_BODY_BYTES: usize = 32 * 1024;
@@ -23,6 +24,8 @@ pub const SENDING: Duration = Duration::from_secs(10);
 
 const POSTGRES_URL: &str = "postgres://user:password@host:port/database, without an sslmode that asks for TLS \
                             (special characters in the password are percent-encoded)";
+const BASE_URL: &str = "http://host:port, without a user and a password";
+const DIRECTIVES: &str = "targets and their levels, such as warn,sqlx=debug";
 const MILLISECONDS: &str = "a whole number of milliseconds, 250 to 3600000";
 const SHORT_MILLISECONDS: &str = "a whole number of milliseconds, 100 to 86400000";
 const LONG_MILLISECONDS: &str = "a whole number of milliseconds, 250 to 86400000";
@@ -50,8 +53,12 @@ pub struct Settings {
     pub export_deadline: Duration,
     /// How tokens are judged; none where no issuer is named.
     pub tokens: Option<TokenSettings>,
-    /// The log level; with `info`, each request is logged.
-    pub log_level: LevelFilter,
+    /// How prices are asked for; none where no supplier is named.
+    pub prices: Option<PriceSettings>,
+    /// Spans and metrics; none where no collector is named.
+    pub telemetry: Option<TelemetrySettings>,
+    /// Which lines are written; with `info`, each request is logged.
+    pub log: Targets,
 }
 
 impl Settings {
@@ -89,12 +96,23 @@ impl Settings {
                 Some(_) => Some(TokenSettings::from_environment()?),
                 None => None,
             },
-            log_level: setting(
-                "LOG_LEVEL",
-                "warn",
-                "error, warn, info, debug or trace",
-                parsed,
-            )?,
+            prices: match env::var_os("UPSTREAM_URL") {
+                Some(_) => Some(PriceSettings::from_environment()?),
+                None => None,
+            },
+            telemetry: match env::var_os("OTEL_EXPORTER_OTLP_ENDPOINT") {
+                Some(_) => Some(TelemetrySettings::from_environment()?),
+                None => None,
+            },
+            log: match env::var_os("RUST_LOG") {
+                Some(_) => setting("RUST_LOG", "", DIRECTIVES, parsed)?,
+                None => setting(
+                    "LOG_LEVEL",
+                    "warn",
+                    "error, warn, info, debug or trace",
+                    log_level,
+                )?,
+            },
         })
     }
 
@@ -102,6 +120,79 @@ impl Settings {
     /// database. An export waits for its turn as well, and for its first rows.
     pub fn request_timeout(&self) -> Duration {
         SENDING + 4 * self.database_timeout
+    }
+
+    /// The longest that a request may take whose client has sent it, and takes its answer: as long as it may wait for a connection and
+    /// for an answer on it, or until its deadline.
+    pub fn grace(&self) -> Duration {
+        let prices = self.prices.as_ref();
+        let deadline = prices.map_or(Duration::ZERO, |prices| prices.deadline);
+        deadline.max(2 * self.database_timeout) + Duration::from_secs(1)
+    }
+}
+
+/// The settings of the calls for prices.
+#[derive(Clone)]
+pub struct PriceSettings {
+    /// Where the service of prices is.
+    pub url: String,
+    /// The maximum number of concurrent calls.
+    pub limit: NonZeroU32,
+    /// The maximum time that a request waits for its turn.
+    pub wait: Duration,
+    /// The maximum duration of a call.
+    pub timeout: Duration,
+    /// The maximum duration of a whole request with a price.
+    pub deadline: Duration,
+}
+
+impl PriceSettings {
+    fn from_environment() -> Result<PriceSettings, SettingsError> {
+        Ok(PriceSettings {
+            url: secret("UPSTREAM_URL", BASE_URL, base_url)?,
+            limit: setting(
+                "UPSTREAM_LIMIT",
+                "64",
+                "a whole number of calls, 1 or more",
+                parsed,
+            )?,
+            wait: setting("UPSTREAM_WAIT_MS", "250", MILLISECONDS, milliseconds)?,
+            timeout: setting("UPSTREAM_TIMEOUT_MS", "1000", MILLISECONDS, milliseconds)?,
+            deadline: setting("PRICE_DEADLINE_MS", "1500", MILLISECONDS, milliseconds)?,
+        })
+    }
+}
+
+/// The settings of spans and metrics. Their variables are OpenTelemetry's, and its SDK reads the rest of them itself, the address of
+/// the collector as well.
+#[derive(Clone)]
+pub struct TelemetrySettings {
+    /// What the service calls itself.
+    pub service_name: String,
+    /// The share of traces that are kept, of those that begin here.
+    pub share: f64,
+    /// The longest that an export may take.
+    pub timeout: Duration,
+}
+
+impl TelemetrySettings {
+    fn from_environment() -> Result<TelemetrySettings, SettingsError> {
+        secret("OTEL_EXPORTER_OTLP_ENDPOINT", BASE_URL, base_url)?;
+        Ok(TelemetrySettings {
+            service_name: setting("OTEL_SERVICE_NAME", "records", "a name", text)?,
+            share: setting(
+                "OTEL_TRACES_SAMPLER_ARG",
+                "1",
+                "a share of traces, 0 to 1",
+                share,
+            )?,
+            timeout: setting(
+                "OTEL_EXPORTER_OTLP_TIMEOUT",
+                "10000",
+                MILLISECONDS,
+                milliseconds,
+            )?,
+        })
     }
 }
 
@@ -261,6 +352,21 @@ fn seconds(value: &str) -> Option<Duration> {
         .map(Duration::from_secs)
 }
 
+fn share(value: &str) -> Option<f64> {
+    let share = value.parse().ok();
+    share.filter(|share| (0.0..=1.0).contains(share))
+}
+
+/// `level` is for what this service says itself; its libraries have to warn at least, to be heard.
+fn log_level(value: &str) -> Option<Targets> {
+    let level: Level = value.parse().ok()?;
+    Some(
+        Targets::new()
+            .with_default(LevelFilter::WARN)
+            .with_target(env!("CARGO_CRATE_NAME"), level),
+    )
+}
+
 fn text(value: &str) -> Option<String> {
     (!value.trim().is_empty()).then(|| value.to_owned())
 }
@@ -269,6 +375,11 @@ fn text(value: &str) -> Option<String> {
 fn http_url(value: &str) -> Option<String> {
     let host = value.strip_prefix("http://")?.split('/').next()?;
     (!host.is_empty() && !host.contains('@')).then(|| value.to_owned())
+}
+
+/// The same without a slash at its end: paths begin with one.
+fn base_url(value: &str) -> Option<String> {
+    http_url(value).map(|url| url.trim_end_matches('/').to_owned())
 }
 
 /// Keys between commas. An empty one is refused: an empty header would be a valid key.

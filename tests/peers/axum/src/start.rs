@@ -71,9 +71,8 @@ pub async fn serve(
     }
     stopping();
     drop((listener, stop));
-    let grace = 2 * settings.database_timeout + Duration::from_secs(1);
     // All places are free when all clients have been served. Those that are not by then are never going to be.
-    let _ = timeout(grace, places.acquire_many(MAX_CONNECTIONS)).await;
+    let _ = timeout(settings.grace(), places.acquire_many(MAX_CONNECTIONS)).await;
     ExitCode::SUCCESS
 }
 

@@ -20,7 +20,7 @@ pub async fn visit(
     State(database): State<Database>,
 ) -> Result<Json<Record>, Error> {
     let record = database
-        .run(async |connection| {
+        .run("UPDATE records", async |connection| {
             sqlx::query_as!(
                 Record,
                 "UPDATE records SET visited = true WHERE id = $1 \
@@ -64,7 +64,9 @@ pub async fn visit_all(
     ids.dedup();
 
     let missing = database
-        .run(async |connection| mark(connection, &ids).await)
+        .run("UPDATE records", async |connection| {
+            mark(connection, &ids).await
+        })
         .await?;
 
     if missing.is_empty() {

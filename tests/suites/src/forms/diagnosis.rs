@@ -251,7 +251,7 @@ pub fn faults(case: &DebugCase, planted: &str, evidence: &[String]) -> Vec<Strin
 }
 
 /// A line of the form: a table's name if it is in one, and a key.
-type Line = (Option<&'static str>, &'static str);
+pub(super) type Line = (Option<&'static str>, &'static str);
 
 const FILE_LINE: Line = (None, "file");
 const NUMBER_LINE: Line = (None, "line");
@@ -269,7 +269,7 @@ const LINES: [Line; 6] = [
 ];
 
 /// What a line says, as text: numbers may be in quotes, and ids without.
-fn said(form: &Table, (table, key): Line) -> Result<String, Failure> {
+pub(super) fn said(form: &Table, (table, key): Line) -> Result<String, Failure> {
     let place = match table {
         Some(table) => form.get(table).and_then(Value::as_table),
         None => Some(form),

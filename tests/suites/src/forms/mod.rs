@@ -3,6 +3,7 @@
 
 pub mod diagnosis;
 pub mod energy;
+pub mod from_traces;
 mod predict;
 pub mod remarks;
 
@@ -132,6 +133,32 @@ pub fn judge(exercise: &Exercise, place: &Crate) -> anyhow::Result<Report> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_form_is_the_same_from_any_editor() {
+        for (_, form) in FORMS {
+            let line = &form.lines[form.lines.len() - 1];
+            let text = format!("[{}]\n{} = 60\n", line.tables[0], line.key);
+            let passed = |text: &str| -> Vec<bool> {
+                let judged = form.judged(text).into_iter();
+                judged.map(|(_, judged)| judged.is_ok()).collect()
+            };
+            let saved = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+            assert_eq!(passed(&saved), passed(&text));
+            let actual = |text: &str| {
+                let judged = form.judged(text).into_iter();
+                let failures = judged.filter_map(|(_, judged)| judged.err());
+                failures.map(|failure| failure.actual).collect::<Vec<_>>()
+            };
+            assert_eq!(actual(&saved), actual(&text));
+            for slip in ["0,6", "60 %"] {
+                let failures = actual(&text.replace("60", slip));
+                assert_eq!(failures.len(), form.tests().len());
+                let is_placed = |actual: &String| actual.contains("line 2");
+                assert!(failures.iter().all(is_placed), "{failures:?}");
+            }
+        }
+    }
 
     #[test]
     fn a_form_that_is_no_toml_fails_every_test_with_the_place() {

@@ -2,8 +2,8 @@
 //!
 //! Its first line names the columns, with a comma, a semicolon or a tab between them; `time` and `watts` are read, in whatever order, the
 //! others are not. A time is in seconds since 1970 or, with a date, as RFC 3339 has it. Watts may have their unit, and a decimal comma. A
-//! line whose watts are empty or a word (`overload`) is a gap; a figure that can't be read is an error. The meter's clock is its own:
-//! how far it is ahead of this machine's is the reader's to say.
+//! line whose watts are empty or a word (`overload`) is a gap; a figure that can't be read, or may be read in two ways, is an error. The
+//! meter's clock is its own: how far it is ahead of this machine's is the reader's to say.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -21,6 +21,9 @@ use workshop_base::outcome::Trouble;
 const BYTE_ORDER_MARK: char = '\u{feff}';
 /// The columns that are read.
 const COLUMNS: [&str; 2] = ["time", "watts"];
+/// What a field of watts may be.
+const WATTS: &str = "watts from 0 on, like 4.2, 4,2 or 4.2 W, and not like 4,250, which may be 4.25 or 4250; an empty field or a word where \
+                     there are none";
 /// How long a meter has for its first line, and how late any line may come.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two looks for the first line.
@@ -228,16 +231,18 @@ fn power(text: &str) -> Result<Option<f64>, &'static str> {
         return Ok(None);
     }
     let number = text.trim_end_matches(['W', 'w']).trim_end();
-    // One comma and no point: it can't be that of thousands in a meter for a plug.
     let number = match number.split_once(',') {
+        // Some meters have a comma for thousands: this is four watts and a quarter, or four thousand.
+        Some((whole, rest)) if rest.len() == 3 && whole != "0" => return Err(WATTS),
         Some((whole, rest)) if !rest.contains([',', '.']) && !whole.contains('.') => {
             format!("{whole}.{rest}")
         }
         _ => number.to_owned(),
     };
     match number.parse::<f64>() {
-        Ok(watts) if watts.is_finite() => Ok(Some(watts)),
-        _ => Err("watts like 4.2, 4,2 or 4.2 W; an empty field or a word where there are none"),
+        // A program that has no reading may write -1.
+        Ok(watts) if watts.is_finite() && watts >= 0.0 => Ok(Some(watts)),
+        _ => Err(WATTS),
     }
 }
 
@@ -379,6 +384,7 @@ mod tests {
         for csv in [
             "time,watts\n1000,4.25\n",
             "\u{feff}time,watts\r\n1000,4.25\r\n",
+            "\u{feff}# of Monday\ntime,watts\n1000,4.25\n",
             "time;watts\n1000,0;4,25\n",
             "\"Time\",\"Watts\"\n\"1000\",\"4,25\"\n",
             "time\twatts\n1000\t4.25 W\n",
@@ -389,7 +395,11 @@ mod tests {
         for gap in ["", "-", "overload", "\"\"", "unavailable"] {
             assert_eq!(watts(&format!("time,watts\n1000,{gap}\n")), [], "{gap}");
         }
-        for wrong in ["1,234.5", "4..2", "4.2 kW", "0x4"] {
+        assert_eq!(
+            watts("time;watts\n1000;0,250\n"),
+            [EnergyReading::Power(0.25)]
+        );
+        for wrong in ["1,234.5", "1.234,5", "1,234", "4..2", "4.2 kW", "0x4", "-1"] {
             let (_folder, path) = file(&format!("time;watts\n\n1000;{wrong}\n"));
             let error = Wattmeter::of(&path, 0.0).unwrap().read().unwrap_err();
             assert!(error.to_string().contains("line 3"), "{wrong}: {error}");

@@ -1,0 +1,182 @@
+//! `GET /price/{id}`, and the prices, which another service knows: one client for all requests, a bounded number of calls at a time, and a time limit
+//! for each.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{Extension, Json, extract::State};
+use reqwest::{Client, Request, StatusCode, redirect::Policy, retry};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::{sync::Semaphore, time::timeout, try_join};
+use tracing::{Instrument, Span, field::Empty, info_span};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+use crate::{
+    caller::{Allowed, Read},
+    database::Database,
+    error::Error,
+    extract::Id,
+    records::{Record, find},
+    request_span,
+    settings::PriceSettings,
+};
+
+/// The maximum size of an answer. One with a price has some 30 bytes.
+const MAX_ANSWER_BYTES: usize = 4096;
+
+// ANCHOR: prices
+/// The way to the service of prices, for all requests together.
+pub struct Prices {
+    /// Keeps the connections that are open, so there is one for all.
+    client: Client,
+    url: String,
+    /// One permit for each call that may be under way.
+    places: Semaphore,
+    wait: Duration,
+    limit: Duration,
+    /// How long a request for a record with its price may take as a whole.
+    deadline: Duration,
+}
+
+impl Prices {
+    /// Opens nothing yet.
+    #[expect(
+        clippy::expect_used,
+        reason = "this fails only where TLS is to be set up, and there is none in this build"
+    )]
+    pub fn new(settings: &PriceSettings) -> Prices {
+        let limit = settings.limit.get() as usize;
+        let client = Client::builder()
+            .no_proxy()
+            .redirect(Policy::none())
+            .retry(retry::never())
+            .pool_max_idle_per_host(limit)
+            .build()
+            .expect("a client without TLS");
+        Prices {
+            client,
+            url: settings.url.clone(),
+            places: Semaphore::new(limit),
+            wait: settings.wait,
+            limit: settings.timeout,
+            deadline: settings.deadline,
+        }
+    }
+
+    /// The price of the record with this id, in cents.
+    ///
+    /// # Errors
+    /// There's no permit for the call in time, its answer is late, or it contains no price.
+    pub async fn of(&self, id: i32) -> Result<i64, Error> {
+        // The place is free again when `_place` is dropped: at the end, or wherever this is dropped.
+        let Ok(Ok(_place)) = timeout(self.wait, self.places.acquire()).await else {
+            return Err(Error::TooManyCalls);
+        };
+        match timeout(self.limit, self.call(id)).await {
+            Ok(result) => result,
+            Err(_elapsed) => Err(Error::PriceTooLate),
+        }
+    }
+
+    /// Asks once. Dropped before its answer is here, it closes the connection.
+    async fn call(&self, id: i32) -> Result<i64, Error> {
+        let url = format!("{}/prices/{id}", self.url);
+        let mut request = self.client.get(url).build()?;
+        let span = call_span(&request);
+        request_span::pass_on(&span.context(), request.headers_mut());
+        self.answer(request, id).instrument(span).await
+    }
+
+    /// Sends the request, and reads the price in its answer.
+    async fn answer(&self, request: Request, id: i32) -> Result<i64, Error> {
+        let mut answer = self.client.execute(request).await?;
+        let status = answer.status();
+        Span::current().record("http.response.status_code", i64::from(status.as_u16()));
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await? {
+            body.extend_from_slice(&chunk);
+            if body.len() > MAX_ANSWER_BYTES {
+                return Err(Error::NoPrice(format!(
+                    "more than {MAX_ANSWER_BYTES} bytes"
+                )));
+            }
+        }
+        match status {
+            StatusCode::OK => cents_in(&body, id),
+            status => Err(Error::NoPrice(format!("status {status}"))),
+        }
+    }
+}
+
+/// The span of a call: it is this span that the other service works for.
+fn call_span(request: &Request) -> Span {
+    let url = request.url(); // without a password: that has become a header
+    info_span!(
+        "call",
+        otel.name = "GET /prices/{id}",
+        otel.kind = "client",
+        http.request.method = "GET",
+        http.response.status_code = Empty,
+        server.address = url.host_str(),
+        server.port = url.port_or_known_default().map(i64::from),
+        url.full = %url,
+    )
+}
+// ANCHOR_END: prices
+
+// ANCHOR: answer
+/// The answer of the service of prices. Other members are ignored.
+#[derive(Deserialize)]
+struct Price {
+    id: i32,
+    cents: i64,
+}
+
+/// The price in an answer, if it is the price of this record.
+fn cents_in(body: &[u8], id: i32) -> Result<i64, Error> {
+    let no_price = |error: serde_json::Error| Error::NoPrice(error.to_string());
+    let json: Value = serde_json::from_slice(body).map_err(no_price)?;
+    // By itself serde takes a list for a struct as well, its first element for the first field.
+    if !json.is_object() {
+        return Err(Error::NoPrice("no JSON object".into()));
+    }
+    match Price::deserialize(json).map_err(no_price)? {
+        Price { id: other, .. } if other != id => {
+            Err(Error::NoPrice(format!("the price of {other}")))
+        }
+        Price { cents, .. } => Ok(cents),
+    }
+}
+// ANCHOR_END: answer
+
+/// A record, and its price in cents.
+#[derive(Serialize)]
+pub struct PricedRecord {
+    record: Record,
+    cents: i64,
+}
+
+/// `GET /price/{id}`: the record with its price. Else 400 and 404 as for `/read/{id}`, 502 when there is no price to be had, 503
+/// when the database does not answer or too many requests wait for prices, 504 when it takes too long.
+pub async fn price(
+    _caller: Allowed<Read>,
+    Id(id): Id,
+    State(database): State<Database>,
+    Extension(prices): Extension<Arc<Prices>>,
+) -> Result<Json<PricedRecord>, Error> {
+    match timeout(prices.deadline, with_price(id, &database, &prices)).await {
+        Ok(priced) => priced.map(Json),
+        Err(_elapsed) => Err(Error::PriceTooLate),
+    }
+}
+
+/// Waits for both at the same time. Without a record there is nothing to wait for: `try_join!`
+/// returns with the first error, and drops the call that is under way.
+async fn with_price(id: i32, database: &Database, prices: &Prices) -> Result<PricedRecord, Error> {
+    let record = find(id, database);
+    // A failed price isn't an error yet: it waits for the record, which may not exist.
+    let price = async { Ok(prices.of(id).await) };
+    let (record, cents) = try_join!(record, price)?;
+    let cents = cents?;
+    Ok(PricedRecord { record, cents })
+}

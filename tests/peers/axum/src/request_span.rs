@@ -1,0 +1,107 @@
+//! The span of a request, as tower-http's `TraceLayer` asks for it: what is known at its begin, and what its answer adds. The layer
+//! runs everything below it inside, and ends the span when the last byte of the body has gone.
+
+use std::time::Duration;
+
+use axum::{
+    extract::{MatchedPath, Request},
+    http::Method,
+    response::Response,
+};
+use opentelemetry::{
+    Context,
+    propagation::TextMapPropagator,
+    trace::{Status, TraceContextExt},
+};
+use opentelemetry_http::{HeaderExtractor, HeaderInjector};
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use tower_http::request_id::RequestId;
+use tracing::{Span, error_span, field::Empty};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+// ANCHOR: request-span
+/// The span of this request. It is as urgent as an error, so that it is there at every `LOG_LEVEL`.
+///
+/// Name and parent are known from the beginning: a span that has been started changes neither. `DefaultMakeSpan` would record the
+/// whole URI, whose query may hold a key.
+pub fn of(request: &Request) -> Span {
+    let (method, route) = (method_of(request), route_of(request));
+    let name = match (method, route) {
+        (OTHER, _) => "HTTP".to_owned(),
+        (method, Some(route)) => format!("{method} {route}"),
+        (method, None) => method.to_owned(),
+    };
+    let id = request.extensions().get::<RequestId>();
+    let request_id = id.and_then(|id| id.header_value().to_str().ok());
+    let span = error_span!(
+        "request",
+        otel.name = name,
+        otel.kind = "server",
+        request_id = request_id.unwrap_or_default(),
+        trace_id = Empty,
+        subject = Empty,
+    );
+    // Without a collector nothing else hears of spans.
+    if span.set_parent(caller(request)).is_err() {
+        return span;
+    }
+    // What follows is for the telemetry alone, not for each line of the log.
+    span.set_attribute("http.request.method", method);
+    if let Some(route) = route {
+        span.set_attribute("http.route", route.to_owned());
+    }
+    span.set_attribute("url.scheme", "http");
+    span.set_attribute("url.path", request.uri().path().to_owned()); // without the query
+    let trace_id = span.context().span().span_context().trace_id();
+    span.record("trace_id", trace_id.to_string());
+    span
+}
+
+/// Says in the span how the request was answered. An error of the client's is none of ours.
+pub fn answered(response: &Response, _latency: Duration, span: &Span) {
+    let status = response.status();
+    span.set_attribute("http.response.status_code", i64::from(status.as_u16()));
+    if status.is_server_error() {
+        span.set_attribute("error.type", status.as_str().to_owned());
+        span.set_status(Status::error(""));
+    }
+}
+// ANCHOR_END: request-span
+
+/// The method of requests that have made up their own.
+const OTHER: &str = "_OTHER";
+
+/// The method, where it is one of HTTP's. Anybody can make up others, and each would be a series of its own.
+pub fn method_of(request: &Request) -> &'static str {
+    match *request.method() {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        Method::CONNECT => "CONNECT",
+        Method::OPTIONS => "OPTIONS",
+        Method::TRACE => "TRACE",
+        Method::PATCH => "PATCH",
+        _ => OTHER,
+    }
+}
+
+/// The route of this request with the names of its parameters, such as `/read/{id}`.
+pub fn route_of(request: &Request) -> Option<&str> {
+    request
+        .extensions()
+        .get::<MatchedPath>()
+        .map(MatchedPath::as_str)
+}
+
+/// The span of the caller that this request is made for; none when the request has no `traceparent`, or none that can be used.
+fn caller(request: &Request) -> Context {
+    let headers = HeaderExtractor(request.headers());
+    TraceContextPropagator::new().extract_with_context(&Context::new(), &headers)
+}
+
+/// Writes the headers that make the span of this context the caller.
+pub fn pass_on(context: &Context, headers: &mut reqwest::header::HeaderMap) {
+    TraceContextPropagator::new().inject_context(context, &mut HeaderInjector(headers));
+}

@@ -1,0 +1,91 @@
+//! The telemetry: where spans and metrics go, which traces are kept, and that the last spans are sent before the service ends.
+
+use std::{thread, time::Duration};
+
+use opentelemetry::{global, trace::TracerProvider};
+use opentelemetry_otlp::{ExporterBuildError, MetricExporter, SpanExporter, WithHttpConfig};
+use opentelemetry_sdk::{
+    Resource,
+    error::OTelSdkError,
+    metrics::SdkMeterProvider,
+    trace::{Sampler, SdkTracer, SdkTracerProvider},
+};
+use thiserror::Error;
+use tokio::{sync::oneshot, time::timeout};
+
+use crate::{
+    exporter::{Counted, OnTheRuntime},
+    settings::TelemetrySettings,
+};
+
+/// How long the last exports may hold up the end of the service.
+const LAST_EXPORTS: Duration = Duration::from_secs(2);
+
+/// Why there is no telemetry.
+#[derive(Debug, Error)]
+pub enum NoTelemetry {
+    #[error("OTEL_EXPORTER_OTLP_ENDPOINT cannot be used: {0}")]
+    Exporter(#[from] ExporterBuildError),
+    #[error("there is no client for HTTP: {0}")]
+    Client(#[from] reqwest::Error),
+    #[error("the metrics cannot be shown: {0}")]
+    Metrics(#[from] OTelSdkError),
+}
+
+// ANCHOR: telemetry
+/// What makes spans and metrics, and sends them.
+pub struct Telemetry {
+    spans: SdkTracerProvider,
+    metrics: SdkMeterProvider,
+}
+
+impl Telemetry {
+    /// Starts the threads that send. Where to, how often and how much is said by the variables `OTEL_…`, which
+    /// the SDK reads itself.
+    pub fn start(settings: &TelemetrySettings) -> Result<Telemetry, NoTelemetry> {
+        let client = OnTheRuntime::new(settings.timeout)?;
+        let service = Resource::builder()
+            .with_service_name(settings.service_name.clone())
+            .build();
+
+        let shown = opentelemetry_prometheus::exporter()
+            .with_registry(prometheus::default_registry().clone())
+            .build()?;
+        let sent = MetricExporter::builder().with_http();
+        let metrics = SdkMeterProvider::builder()
+            .with_resource(service.clone())
+            .with_reader(shown)
+            .with_periodic_exporter(sent.with_http_client(client.clone()).build()?)
+            .build();
+        // Before the spans: what queues them counts those that it drops, by the meter that it finds.
+        global::set_meter_provider(metrics.clone());
+
+        // Who calls us has decided already whether the trace is kept. Our share is of those that begin here.
+        let share = Sampler::TraceIdRatioBased(settings.share);
+        let sent = SpanExporter::builder().with_http();
+        let spans = SdkTracerProvider::builder()
+            .with_resource(service)
+            .with_sampler(Sampler::ParentBased(Box::new(share)))
+            .with_batch_exporter(Counted::new(sent.with_http_client(client).build()?))
+            .build();
+        Ok(Telemetry { spans, metrics })
+    }
+
+    /// What begins spans.
+    pub fn tracer(&self) -> SdkTracer {
+        self.spans.tracer("records")
+    }
+
+    /// Sends what has not been sent yet, and waits for it as long as the end of a service may be held up.
+    pub async fn shutdown(self) {
+        let (done, sent) = oneshot::channel();
+        // A thread of its own: the end of the runtime would wait for one of the runtime's.
+        thread::spawn(move || {
+            let _ = self.spans.shutdown_with_timeout(LAST_EXPORTS);
+            let _ = self.metrics.shutdown_with_timeout(LAST_EXPORTS);
+            let _ = done.send(());
+        });
+        let _ = timeout(LAST_EXPORTS, sent).await;
+    }
+}
+// ANCHOR_END: telemetry

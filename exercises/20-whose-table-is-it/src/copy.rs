@@ -20,7 +20,7 @@ pub struct Copied {
 ///
 /// # Errors
 /// One of the databases does not answer. What is copied stays copied.
-pub async fn copy(from: &mut PgConnection, to: &mut PgConnection) -> sqlx::Result<usize> {
+pub async fn copy(from: &mut PgConnection, to: &mut PgConnection) -> sqlx::Result<Copied> {
     let copied = Copied::default();
     todo!("{BATCH} visits at a time, from {from:?} to {to:?}, and {copied:?} says what came of it")
 }

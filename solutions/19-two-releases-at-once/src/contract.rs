@@ -91,13 +91,15 @@ async fn take_away(connection: &mut PgConnection) -> Result<(), Refusal> {
 const PEOPLE: [&str; 3] = ["psql", "pg_dump", "workshop"];
 
 /// Every session but those of instances that no longer read the old column may read it. What is unknown
-/// counts as well: release 1 has no name.
+/// counts as well: release 1 has no name, and of another role's session nobody is told the type. The
+/// server's own sessions, autovacuum for instance, have no user.
 async fn nobody_reads_it(connection: &mut PgConnection) -> Result<(), Refusal> {
     let readers: Option<String> = sqlx::query_scalar(
         "SELECT string_agg(format('pid %s (%s)', pid, \
                                   coalesce(nullif(application_name, ''), 'without a name')), ', ') \
          FROM pg_stat_activity \
-         WHERE datname = current_database() AND backend_type = 'client backend' \
+         WHERE datname = current_database() AND usesysid IS NOT NULL \
+           AND coalesce(backend_type, 'client backend') = 'client backend' \
            AND pid <> pg_backend_pid() AND application_name <> $1 AND application_name <> ALL ($2)",
     )
     .bind(VisitedFrom::VisitedAt.application_name())

@@ -44,7 +44,14 @@ async fn copied(databases: &Databases) -> Result<String, String> {
     let copied = copy::copy(&mut kotlin, &mut rust).await;
     let copied =
         copied.map_err(|error| format!("not all visits are copied, run this again: {error}"))?;
-    Ok(format!("{copied} visits were looked at"))
+    let looked_at = format!("{} visits were looked at", copied.looked_at);
+    if copied.unknown.is_empty() {
+        return Ok(looked_at);
+    }
+    let (number, named) = (copied.unknown.len(), named(&copied.unknown));
+    Err(format!(
+        "{looked_at}; rust lacks {number} of their records, the first are {named}"
+    ))
 }
 
 async fn proven(databases: &Databases) -> Result<String, String> {
@@ -54,9 +61,14 @@ async fn proven(databases: &Databases) -> Result<String, String> {
     if ids.is_empty() {
         return Ok("both tables agree".to_owned());
     }
-    let named: Vec<String> = ids.iter().take(NAMED).map(i32::to_string).collect();
-    let (number, named) = (ids.len(), named.join(", "));
+    let (number, named) = (ids.len(), named(&ids));
     Err(format!("{number} records differ, the first are {named}"))
+}
+
+/// The first of these ids.
+fn named<'a>(ids: impl IntoIterator<Item = &'a i32>) -> String {
+    let ids: Vec<String> = ids.into_iter().take(NAMED).map(i32::to_string).collect();
+    ids.join(", ")
 }
 
 async fn owned(databases: &Databases, new: Side) -> Result<String, String> {

@@ -70,15 +70,17 @@ pub async fn look(
 ) -> Result<Verdict, Error> {
     let before = kotlin.record(id).await?;
     // Before ours is read: what is applied afterwards, ours may not have.
-    let is_under_way = is_under_way(theirs, ours, id).await?;
+    let waited = is_under_way(theirs, ours, id).await?;
     let record = read::find(ours, id).await?;
     let mine = record.map(to_value).transpose()?;
+    // And after it: what was written here meanwhile, Kotlin may not have yet.
+    let waits = is_under_way(theirs, ours, id).await?;
     let after = kotlin.record(id).await?;
     Ok(if before != after {
         Verdict::Moving
     } else if mine == after {
         Verdict::Same
-    } else if is_under_way {
+    } else if waited || waits {
         Verdict::Late
     } else {
         Verdict::Different(differing(after.as_ref(), mine.as_ref()))

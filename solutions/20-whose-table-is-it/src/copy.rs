@@ -5,14 +5,23 @@ use sqlx::PgConnection;
 /// The most rows that are copied at once.
 const BATCH: i64 = 1000;
 
+/// What a copy has come to.
+#[derive(Debug, Default)]
+pub struct Copied {
+    /// How many visits were looked at.
+    pub looked_at: usize,
+    /// Those of them whose record this service's table lacks.
+    pub unknown: Vec<i32>,
+}
+
 // ANCHOR: copy
-/// Copies every visit that no event has told of, and returns how many it has looked at. A record that an
-/// event was applied to is left alone: the event is newer.
+/// Copies every visit that no event has told of. A record that an event was applied to is left alone: the
+/// event is newer. One that this table lacks holds up no other.
 ///
 /// # Errors
 /// One of the databases does not answer. What is copied stays copied.
-pub async fn copy(from: &mut PgConnection, to: &mut PgConnection) -> sqlx::Result<usize> {
-    let (mut after, mut copied) = (i64::MIN, 0);
+pub async fn copy(from: &mut PgConnection, to: &mut PgConnection) -> sqlx::Result<Copied> {
+    let (mut after, mut copied) = (i64::MIN, Copied::default());
     loop {
         let ids: Vec<i32> = sqlx::query_scalar(
             "SELECT id FROM records WHERE visited AND id > $1 ORDER BY id LIMIT $2",
@@ -25,16 +34,19 @@ pub async fn copy(from: &mut PgConnection, to: &mut PgConnection) -> sqlx::Resul
             return Ok(copied);
         };
         after = last.into();
-        copied += ids.len();
-        sqlx::query(
-            "WITH new AS ( \
-                 INSERT INTO visits_applied (id, epoch, seq) SELECT id, 0, 0 FROM unnest($1) AS id \
-                 ON CONFLICT DO NOTHING RETURNING id) \
-             UPDATE records SET visited = true FROM new WHERE records.id = new.id",
+        copied.looked_at += ids.len();
+        let unknown: Vec<i32> = sqlx::query_scalar(
+            "WITH known AS (SELECT id FROM records WHERE id = ANY($1)), \
+             new AS ( \
+                 INSERT INTO visits_applied (id, epoch, seq) SELECT id, 0, 0 FROM known \
+                 ON CONFLICT DO NOTHING RETURNING id), \
+             copied AS (UPDATE records SET visited = true FROM new WHERE records.id = new.id) \
+             SELECT unnest($1) EXCEPT SELECT id FROM known ORDER BY 1",
         )
         .bind(ids)
-        .execute(&mut *to)
+        .fetch_all(&mut *to)
         .await?;
+        copied.unknown.extend(unknown);
     }
 }
 // ANCHOR_END: copy

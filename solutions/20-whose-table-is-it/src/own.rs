@@ -47,7 +47,12 @@ pub async fn switch(
     if owner != new.name() {
         set(from, NOBODY, epoch).await?;
         if let Err(refusal) = drained(from, to).await {
-            set(from, &old_owner, epoch + 1).await?;
+            // Nobody, if a switch died here: then visits were this side's before.
+            let back = match old_owner.as_str() {
+                NOBODY => new.other().name(),
+                owner => owner,
+            };
+            set(from, back, epoch + 1).await?;
             return Err(refusal);
         }
         set(to, new.name(), epoch).await?;

@@ -64,15 +64,17 @@ async fn visited(connection: &mut PgConnection, range: i32) -> sqlx::Result<BTre
     Ok(ids.into_iter().collect())
 }
 
-/// Whether these records are visited; those with an event in this outbox are left out.
+/// Whether these records are visited, where a record that this table lacks is not. Those with an event in this
+/// outbox are left out.
 async fn settled(
     connection: &mut PgConnection,
     ids: &BTreeSet<i32>,
 ) -> sqlx::Result<HashMap<i32, bool>> {
     let ids: Vec<i32> = ids.iter().copied().collect();
     let rows: Vec<(i32, bool)> = sqlx::query_as(
-        "SELECT id, visited FROM records WHERE id = ANY($1) AND NOT EXISTS \
-         (SELECT FROM visits_outbox WHERE visits_outbox.id = records.id AND reason IS NULL)",
+        "SELECT id, coalesce(visited, false) FROM unnest($1) AS asked (id) \
+         LEFT JOIN records USING (id) WHERE NOT EXISTS \
+         (SELECT FROM visits_outbox WHERE visits_outbox.id = asked.id AND reason IS NULL)",
     )
     .bind(ids)
     .fetch_all(connection)

@@ -91,6 +91,8 @@ impl Keys {
         if just_asked || self.known(kid).is_some() {
             return;
         }
+        // Before it as well: a request that is dropped in the middle has asked.
+        *asked = Some(Instant::now());
         self.fetch().await;
         // From the end on: those who have waited while the issuer was silent do not ask in turn.
         *asked = Some(Instant::now());

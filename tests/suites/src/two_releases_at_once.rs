@@ -6,14 +6,15 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use futures_util::future::join_all;
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+use url::Url;
 use workshop_base::wait;
 
 use workshop_harness::contract::{
     Answer, Failure, TestError, TestResult, contract_tests, expect, expect_at_most, expect_eq,
 };
 use workshop_harness::http::{Body, Client};
-use workshop_harness::two_releases::{Instance, LIMIT, Release, TwoReleases};
+use workshop_harness::two_releases::{Ended, Instance, LIMIT, Release, TwoReleases};
 
 contract_tests! {
     two_releases: [
@@ -60,6 +61,10 @@ const UNDATED_AND_FREE: &str = "SELECT count(*) FROM (SELECT FROM records
      WHERE visited AND visited_at IS NULL FOR UPDATE SKIP LOCKED) AS free";
 /// The sessions of instances that read the old column: release 1 has no name, or in Kotlin that of its service.
 const READERS: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+     AND backend_type = 'client backend'
+     AND application_name IN ('', 'kotlin-service', 'records 2 (visited)')";
+/// The same, one by one.
+const READER_PIDS: &str = "SELECT pid::text FROM pg_stat_activity WHERE datname = current_database()
      AND backend_type = 'client backend'
      AND application_name IN ('', 'kotlin-service', 'records 2 (visited)')";
 /// The sessions that have come to the index: the one that builds it, and those that ask for a lock or wait to change it.
@@ -182,7 +187,7 @@ impl Gate {
                  END $$",
             )
             .await?;
-        sqlx::raw_sql(sqlx::AssertSqlSafe(trigger))
+        sqlx::raw_sql(AssertSqlSafe(trigger))
             .execute(&mut holder)
             .await?;
         Ok(Gate { holder })
@@ -666,6 +671,36 @@ async fn the_switch_waits_for_the_last_row(releases: &TwoReleases) -> TestResult
     Ok(())
 }
 
+/// Runs `contract` as a role of its own, which owns the table, and which isn't told of what type the sessions of other roles are. As
+/// the usual role where the server lets nobody make another.
+async fn contract_by_another_role(releases: &TwoReleases, database: &mut PgConnection) -> Result<Ended, TestError> {
+    let role: String = sqlx::query_scalar("SELECT current_database() || '_two'")
+        .fetch_one(&mut *database)
+        .await?;
+    let make = format!(
+        r#"DROP ROLE IF EXISTS "{role}";
+           CREATE ROLE "{role}" LOGIN PASSWORD 'two';
+           GRANT ALL ON SCHEMA public TO "{role}";
+           ALTER TABLE records OWNER TO "{role}";
+           ALTER FUNCTION note_visit_twice() OWNER TO "{role}""#
+    );
+    match sqlx::raw_sql(AssertSqlSafe(make)).execute(&mut *database).await {
+        Ok(_) => {}
+        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("42501") => {
+            return Ok(releases.contract().await?);
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let mut url = Url::parse(releases.database_url()).map_err(anyhow::Error::new)?;
+    let _ = (url.set_username(&role), url.set_password(Some("two")));
+    let ended = releases.contract_by(url.as_str()).await;
+    let unmake = format!(
+        r#"REASSIGN OWNED BY "{role}" TO CURRENT_USER; DROP OWNED BY "{role}"; DROP ROLE "{role}""#
+    );
+    sqlx::raw_sql(AssertSqlSafe(unmake)).execute(database).await?;
+    Ok(ended?)
+}
+
 async fn the_old_column_stays_while_release_1_runs(releases: &TwoReleases) -> TestResult {
     let mut database = releases.connect().await?;
     expanded(releases).await?.stop().await;
@@ -673,13 +708,21 @@ async fn the_old_column_stays_while_release_1_runs(releases: &TwoReleases) -> Te
     // Each of them alone keeps the column.
     for (release, name) in [(Release::One, "release 1"), (Release::Two, "release 2 before its switch")] {
         let reader = releases.ready(release).await?;
-        let contract = async { Ok(releases.contract().await?) };
+        let contract = async {
+            match release {
+                Release::One => contract_by_another_role(releases, &mut database).await,
+                _ => Ok(releases.contract().await?),
+            }
+        };
         let refused = Balancer::of(&[&reader]).during(contract).await?;
         let there = has_column(&mut database, "visited").await?;
         let what = format!("exit code while {name} runs");
         expect_eq(&what, refused.code, Some(1))?;
         let says_why = refused.said.lines().count() == 1 && refused.said.contains("records.visited stays");
-        expect(says_why, "one sentence: records.visited stays, and why", refused.said)?;
+        expect(says_why, "one sentence: records.visited stays, and why", &refused.said)?;
+        let readers: Vec<String> = sqlx::query_scalar(READER_PIDS).fetch_all(&mut database).await?;
+        let names_one = readers.iter().any(|pid| refused.said.contains(pid));
+        expect(names_one, format!("a sentence that names a session of {name}, by its pid"), refused.said)?;
         expect(there, "the column visited", "it is gone")?;
         reader.stop().await;
         until_at_most(&mut database, READERS, 0, "0 sessions of an instance that was stopped").await?;

@@ -171,11 +171,25 @@ impl TwoReleases {
         Ok(instance)
     }
 
+    /// Where all of them connect to.
+    pub fn database_url(&self) -> &str {
+        self.database.url()
+    }
+
     /// Runs `service contract` to its end.
     pub async fn contract(&self) -> anyhow::Result<Ended> {
+        self.contract_by(self.database.url()).await
+    }
+
+    /// Runs `service contract` to its end, with the role that this URL of the database names.
+    pub async fn contract_by(&self, url: &str) -> anyhow::Result<Ended> {
         let launch = self.launch(Release::TwoSwitched);
         let log = scratch::log(&self.workspace, &launch.label)?;
-        let mut command = command(&launch, &self.settings, free_address()?, log.path())?;
+        let settings = Settings {
+            database_url: url.to_owned(),
+            ..self.settings.clone()
+        };
+        let mut command = command(&launch, &settings, free_address()?, log.path())?;
         command.arg("contract");
         die_with_the_tool(&mut command, Signal::SIGKILL);
         let mut child = command.spawn()?;

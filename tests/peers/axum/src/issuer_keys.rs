@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 use tokio::{
-    sync::{Mutex, watch},
+    sync::{Mutex, MutexGuard, watch},
     time::{sleep, timeout},
 };
 use tracing::warn;
@@ -117,11 +117,11 @@ impl IssuerKeys {
 
     /// Asks the issuer, at most once per cooldown: anyone can send ids that nobody knows.
     async fn ask(&self, id: &str) {
-        let mut asked_at = self.asked_at.lock().await;
+        let asked_at = self.asked_at.lock().await;
         let is_known = self.in_force().is_some_and(|keys| keys.contains_key(id));
         let too_soon = asked_at.is_some_and(|asked| asked.elapsed() < self.settings.cooldown);
         if !is_known && !too_soon && !self.is_closed.load(Ordering::Relaxed) {
-            *asked_at = Some(Instant::now());
+            let _noted = NotedAtTheEnd(asked_at);
             self.renew().await;
         }
     }
@@ -168,6 +168,15 @@ impl IssuerKeys {
             published.usable()
         });
         Ok(keys.collect())
+    }
+}
+
+/// Notes when a question has ended, even one that is given up: those who waited for it don't ask in turn.
+struct NotedAtTheEnd<'a>(MutexGuard<'a, Option<Instant>>);
+
+impl Drop for NotedAtTheEnd<'_> {
+    fn drop(&mut self) {
+        *self.0 = Some(Instant::now());
     }
 }
 // ANCHOR_END: issuer-keys

@@ -59,9 +59,11 @@ class IssuerKeys(
     @Volatile
     private var known: Known? = null
 
-    /** The fetch that an unknown id has caused, and when. */
+    /** The fetch that an unknown id has caused, and when it has ended. */
     private var asked: Job? = null
-    private var askedAt: TimeMark? = null
+
+    @Volatile
+    private var askedUntil: TimeMark? = null
 
     /** Begins to fetch the keys, again and again. Whether the issuer answers or not, this returns at once. */
     fun keepFresh() {
@@ -97,9 +99,12 @@ class IssuerKeys(
     @Synchronized
     private fun ask(): Job? {
         asked?.let { if (it.isActive) return it }
-        askedAt?.let { if (it.elapsedNow() < settings.cooldown) return null }
-        askedAt = markNow()
-        return background.launch { renew() }.also { asked = it }
+        askedUntil?.let { if (it.elapsedNow() < settings.cooldown) return null }
+        return background
+            .launch {
+                renew()
+                askedUntil = markNow()
+            }.also { asked = it }
     }
 
     /** A set replaces the one before: what is missing in it was withdrawn. A fetch that fails changes nothing. */

@@ -47,13 +47,17 @@ private fun Connection.takeAway() {
     commit()
 }
 
-/** Every session but those of instances that no longer read the old column may read it: those of release 1, and unknown ones. */
+/**
+ * Every session but those of instances that no longer read the old column may read it: those of release 1, and unknown ones. Of another
+ * role's session nobody is told the type; the server's own sessions, autovacuum for instance, have no user.
+ */
 private fun Connection.requireNoReader() {
     val readers =
         query(
             """
             SELECT format('pid %s (%s)', pid, coalesce(nullif(application_name, ''), 'without a name')) FROM pg_stat_activity
-            WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+            WHERE datname = current_database() AND usesysid IS NOT NULL
+              AND coalesce(backend_type, 'client backend') = 'client backend' AND pid <> pg_backend_pid()
               AND application_name <> ? AND application_name <> ALL (?)
             """,
             VisitedFrom.VISITED_AT.applicationName,

@@ -151,6 +151,14 @@ impl Sheet {
                 });
             }
         }
+        // Two services before and after the same change: each is compared with its own row.
+        for (place, column) in columns.iter().enumerate() {
+            let ones = table.rows.iter().map(|row| row.cell(place));
+            let ones = ones.filter(|cell| **cell == Cell::Count(1)).count();
+            if ones > 1 && matches!(column, DrawnTable::Ratio(_, None)) {
+                table.columns[place] = Column::from("÷ the row with 1");
+            }
+        }
         table
     }
 

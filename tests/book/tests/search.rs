@@ -80,9 +80,10 @@ E0277 troubleshooting/error-codes.html#e0277";
 const LOOKED_AT: usize = 5;
 
 /// What a reader wants last: notes for the room, answers, differences, and figures.
-const LATE: [&str; 4] = [
+const LATE: [&str; 5] = [
     "instructors/",
     "for-instructors.html",
+    "updating.html",
     "#the-difference",
     "#measure-it",
 ];

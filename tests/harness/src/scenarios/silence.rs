@@ -153,9 +153,13 @@ pub async fn wait_for_waiting(
     wanted: impl RangeBounds<i64>,
 ) -> sqlx::Result<i64> {
     let waiting = async || {
-        // Within a transaction PostgreSQL would show the same list again.
+        // Within a transaction PostgreSQL would show the same list again. In the same statement, where the list is empty, it might
+        // never get to clearing it.
+        sqlx::query("SELECT pg_stat_clear_snapshot()")
+            .execute(&mut *database)
+            .await?;
         let waiting = sqlx::query_scalar(
-            "SELECT count(*) FROM pg_stat_activity, pg_stat_clear_snapshot()
+            "SELECT count(*) FROM pg_stat_activity
              WHERE datname = current_database() AND backend_type = 'client backend'
              AND wait_event_type = 'Lock'",
         );

@@ -91,7 +91,7 @@ async fn take_away(connection: &mut PgConnection) -> Result<(), Refusal> {
 const PEOPLE: [&str; 3] = ["psql", "pg_dump", "workshop"];
 
 /// Every session but those of instances that no longer read the old column may read it. What is unknown
-/// counts as well: release 1 has no name, and of another role's session nobody is told the type. The
+/// counts as well: release 1 has no name, and PostgreSQL hides the type of another role's session. The
 /// server's own sessions, autovacuum for instance, have no user.
 async fn nobody_reads_it(connection: &mut PgConnection) -> Result<(), Refusal> {
     let readers: Option<String> = sqlx::query_scalar(

@@ -154,7 +154,7 @@ impl Pool {
         }
     }
 
-    /// Tells whoever reads the metrics how many connections there are, and how many requests wait for one.
+    /// Publishes how many connections there are, and how many requests wait for one.
     pub fn measure(&self, meter: &Meter) {
         let of_the_pool = || KeyValue::new("db.client.connection.pool.name", "records");
         let connections = self.places.clone();

@@ -26,7 +26,7 @@ use crate::{
 #[expect(dead_code, reason = "delete this line once all of it is used")]
 pub struct Keys {
     issuer: Issuer,
-    /// The last good answer of the issuer. Locked for moments only, never while somebody waits.
+    /// The last good answer of the issuer. Locked for moments only, never across a wait.
     last: RwLock<Option<Fetched>>,
     /// Held while the issuer is asked: when an unknown key was the reason last.
     asking: Mutex<Option<Instant>>,

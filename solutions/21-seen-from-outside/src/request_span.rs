@@ -47,7 +47,7 @@ pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     })
 }
 
-/// Says in the span how the request was answered. An error of the client's is none of ours.
+/// Says in the span how the request was answered. An error of the client's isn't ours.
 pub fn answered(request: &Request<'_>, status: Status) {
     let span = request_span(request);
     span.set_attribute("http.response.status_code", i64::from(status.code));

@@ -25,7 +25,7 @@ use crate::{
 /// The keys, for all requests together.
 pub struct Keys {
     issuer: Issuer,
-    /// The last good answer of the issuer. Locked for moments only, never while somebody waits.
+    /// The last good answer of the issuer. Locked for moments only, never across a wait.
     last: RwLock<Option<Fetched>>,
     /// Held while the issuer is asked: when an unknown key was the reason last.
     asking: Mutex<Option<Instant>>,

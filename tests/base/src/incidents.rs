@@ -31,7 +31,7 @@ pub struct Incident {
     pub symptoms: String,
     /// The name of the span whose work is the cause.
     pub span: String,
-    /// Other spans that people name first, each with what there is to say to that.
+    /// Other spans that people name first, each with the answer to that.
     pub near: BTreeMap<String, String>,
     /// The name of what is wrong.
     pub mechanism: String,

@@ -20,7 +20,7 @@ const TASK: &str = "## Your task";
 
 /// The part that nobody reads from its beginning to its end.
 const REFERENCE: &str = "Reference";
-/// The parts that are books of their own, behind the course: nobody gets there by *next*.
+/// The parts that are books of their own, behind the course: *next* doesn't lead there.
 const OTHER_BOOKS: [&str; 2] = ["The evidence", "For instructors"];
 
 /// The pages in order, and the exercises among them.

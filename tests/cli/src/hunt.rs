@@ -67,7 +67,7 @@ pub struct Hunt {
 pub struct CaseState {
     /// The name of the case, or of the incident.
     pub name: String,
-    /// It is an incident: there is no code to look at.
+    /// An incident, which comes without code.
     #[serde(default)]
     pub from_traces: bool,
     /// The values of the last run that count as evidence.

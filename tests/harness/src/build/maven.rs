@@ -77,7 +77,7 @@ async fn package(workspace: &Workspace, project: &Path, jdk: &Jdk) -> anyhow::Re
         .err()
 }
 
-/// OpenTelemetry's agent, in the version that the Kotlin service's `pom.xml` names. It runs beside the service, and is no part of its jar.
+/// OpenTelemetry's agent, in the version that the Kotlin service's `pom.xml` names. It runs beside the service, and isn't in its jar.
 pub async fn agent(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     let project = workspace.kotlin_service();
     let jdk = jdk::find(jdk::OLDEST, jdk::KOTLIN)?;

@@ -110,7 +110,7 @@ impl ShortRuns {
         let health_check = |command: &mut Command| {
             command.arg("health");
         };
-        // The system accepts connections that nobody takes from it. That run waits, so the others go on meanwhile.
+        // The system accepts connections before a program does. That run waits, so the others go on meanwhile.
         let hanging = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let silent = run(place, settings, hanging.local_addr()?, health_check);
         let refused = async {

@@ -66,7 +66,7 @@ impl PlayedDuet {
 }
 
 /// Plays a duet, a solo, or more than two: all sides at the same time, round after round. `first_round` numbers the rounds. More than two
-/// share the rate of two, so that the machine is no busier.
+/// share the rate of two, so the machine is as busy as with two.
 pub async fn play(
     session: &mut Session<'_>,
     sides: &[Subject],

@@ -182,7 +182,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Tells whoever reads the metrics how many connections there are, and how many requests wait for one.
+/// Publishes how many connections there are, and how many requests wait for one.
 fn measure(pool: &PgPool, waiting: &Arc<AtomicI64>, meter: &Meter) {
     let of_the_pool = || KeyValue::new("db.client.connection.pool.name", "records");
     let connections = pool.clone();

@@ -156,7 +156,7 @@ pub struct PricedRecord {
     cents: i64,
 }
 
-/// `GET /price/{id}`: the record with its price. Else 400 and 404 as for `/read/{id}`, 502 when there is no price to be had, 503
+/// `GET /price/{id}`: the record with its price. Else 400 and 404 as for `/read/{id}`, 502 when the supplier has no price, 503
 /// when the database does not answer or too many requests wait for prices, 504 when it takes too long.
 pub async fn price(
     _caller: Allowed<Read>,

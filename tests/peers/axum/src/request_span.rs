@@ -57,7 +57,7 @@ pub fn of(request: &Request) -> Span {
     span
 }
 
-/// Says in the span how the request was answered. An error of the client's is none of ours.
+/// Says in the span how the request was answered. An error of the client's isn't ours.
 pub fn answered(response: &Response, _latency: Duration, span: &Span) {
     let status = response.status();
     span.set_attribute("http.response.status_code", i64::from(status.as_u16()));

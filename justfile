@@ -70,7 +70,7 @@ run *options: tool
 prepare target: tool
     {{ workshop }} prepare "$@"
 
-# A service of prices for exercise 14, as slow and as broken as you like
+# A service of prices for exercise 12, as slow and as broken as you like
 [group('exercises')]
 [no-exit-message]
 upstream *options: tool

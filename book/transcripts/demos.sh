@@ -86,12 +86,12 @@ just check exercise-3 >/dev/null 2>&1
     typed "just hint exercise-3 --level 1"
     typed "just hint exercise-3 --level 2"
 } | tidy >"$out/demo-the-port.txt"
-if begin solution-12; then
+if begin solution-20; then
     nginx=$(sed -n 's/^nginx: *\(http[^,]*\),.*/\1/p' "$printed")
     folder=$(sed -n 's/^switch:.* \([^ ]*\) [^ ]*$/\1/p' "$printed")
     for stage in '' all off; do
         if [ -n "$stage" ]; then
-            typed "sh solutions/12-route-by-route/nginx/switch.sh $folder $stage"
+            typed "sh solutions/20-route-by-route/nginx/switch.sh $folder $stage"
             sleep 1 # until the old workers have gone
         fi
         typed "curl -si '$nginx/qrcode?text=hello' | grep -a X-Served-By"
@@ -100,10 +100,10 @@ fi
 end
 {
     silences solution-8
-    silences solution-13
+    silences solution-11
 } >"$out/demo-under-load.txt"
 # What Rocket answers to a method that it does not know, and what comes through nginx: the answers, and the two logs.
-if LOG_LEVEL=info begin solution-13 --port 8081; then
+if LOG_LEVEL=info begin solution-11 --port 8081; then
     typed "curl -si -X PROPFIND http://127.0.0.1:8081/read/1" | tidy >"$out/propfind.txt"
     mkdir "$work/nginx"
     nginx -p "$work/nginx" -c "$root/tests/book/examples/methods/nginx.conf" -g 'daemon off;' 2>/dev/null &
@@ -115,7 +115,7 @@ if LOG_LEVEL=info begin solution-13 --port 8081; then
     } | tidy >"$out/methods.txt"
 fi
 end
-if begin solution-16 --port 8081; then
+if begin solution-22 --port 8081; then
     cd "$work" || exit
     book=http://ada:secret@127.0.0.1:8081/addressbooks/ada/contacts
     export book

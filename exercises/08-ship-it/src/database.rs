@@ -39,7 +39,7 @@ impl Database {
         // when it comes back. Each costs a round trip; `test_before_acquire` is the first, see
         // exercise 6.
         // When the server gives fewer connections than this pool wants, some requests get a 503:
-        // while the pool opens one, it no longer looks at those that come back. Exercise 13's waits
+        // while the pool opens one, it no longer looks at those that come back. Exercise 11's waits
         // for them.
         let pool = PgPoolOptions::new()
             .max_connections(settings.pool_size.get().into())

@@ -196,7 +196,7 @@ async fn kotlin_builds(
 ) -> anyhow::Result<()> {
     let jdk = match jdk::elsewhere(jdk::CALLS_NATIVE) {
         Some(newer) => newer,
-        None => jdk::find(jdk::CALLS_NATIVE, "compiling the Kotlin of exercise 11")?,
+        None => jdk::find(jdk::CALLS_NATIVE, "compiling the Kotlin of exercise 19")?,
     };
     let service = copied(&workspace.kotlin_service(), workbench)?;
     let build = async |project: &Path, args: &[String]| {

@@ -263,7 +263,7 @@ mod tests {
         rehearsal.took("a check", AT_ONCE, AT_ONCE * 3);
         assert!(rehearsal.advice[0].starts_with("a check: plan 3 minutes"));
         let broken = async { Trouble::new("no nginx").next("install it").err() };
-        assert!(!rehearsal.step("exercise 12", TALK, broken).await);
+        assert!(!rehearsal.step("exercise 20", TALK, broken).await);
         assert!(
             rehearsal.advice[1].contains("no nginx") && rehearsal.advice[1].contains("install it")
         );

@@ -332,7 +332,7 @@ mod tests {
             (Target::Solution(3), false),
             (Target::Exercise(4), true),
             (Target::Solution(8), true),
-            (Target::Solution(12), true),
+            (Target::Solution(20), true),
             (Target::Kotlin, true),
         ] {
             assert_eq!(catalogue.checks_keys(target)?, checks, "{target}");

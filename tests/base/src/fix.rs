@@ -41,7 +41,7 @@ const fn packages(apt: &'static str, dnf: &'static str, brew: &'static str) -> P
     Packages { apt, dnf, brew }
 }
 
-/// A Java development kit. Fedora's latest is new enough for exercise 11, its other one is not.
+/// A Java development kit. Fedora's latest is new enough for exercise 19, its other one is not.
 pub const JDK: Packages = packages(
     "default-jdk",
     "java-latest-openjdk-devel",

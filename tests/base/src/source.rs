@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The words for a state of a booking in exercise 23, in both spellings.
+/// The words for a state of a booking in exercise 9, in both spellings.
 pub const STATE_WORDS: [&str; 5] = ["free", "held", "confirmed", "cancelled", "canceled"];
 
 /// A line of a file.

@@ -54,7 +54,7 @@ fn members<'a>(json: &'a str, name: &str) -> Vec<&'a str> {
 #[test]
 fn every_variable_is_one_that_the_services_read() {
     let rust =
-        sources("solutions/21-seen-from-outside/src") + &sources("solutions/22-who-is-asking/src");
+        sources("solutions/15-seen-from-outside/src") + &sources("solutions/16-who-is-asking/src");
     let kotlin = sources("exercises/kotlin-service/src/main");
     for name in variables().into_keys() {
         let quoted = format!("\"{name}\"");
@@ -72,7 +72,7 @@ fn every_metric_of_the_dashboard_is_one_that_the_services_have() {
     let dashboard = read("grafana/dashboards/records.json").replace("\\\"", "'");
     let suite = fs::read_to_string(root().join("tests/suites/src/seen_from_outside.rs"));
     // Prometheus has underscores for the dots, and the unit and `total` behind the name.
-    let known = suite.expect("the suite") + &sources("solutions/21-seen-from-outside/src");
+    let known = suite.expect("the suite") + &sources("solutions/15-seen-from-outside/src");
     let known = known.replace('.', "_");
     let mut judged = 0;
     for expression in members(&dashboard, "expr") {
@@ -134,7 +134,7 @@ fn realm_and_settings_agree() {
     for scope in ["records:read", "records:write"] {
         assert!(members(&realm, "name").contains(&scope), "{scope}");
         assert!(
-            sources("solutions/22-who-is-asking/src").contains(scope),
+            sources("solutions/16-who-is-asking/src").contains(scope),
             "{scope}"
         );
     }

@@ -78,7 +78,7 @@ pub fn guide(workspace: &Workspace) -> anyhow::Result<String> {
 }
 
 /// Where the story looks for a figure of the reader's, the latest first.
-const QUOTED: [&str; 3] = ["exercise-13", "exercise-8", "exercise-3"];
+const QUOTED: [&str; 3] = ["exercise-11", "exercise-8", "exercise-3"];
 
 /// `{{#quoted}}`: what Dana reads aloud from the reader's sheet: a prediction, and what the reader measured.
 pub fn quoted(workspace: &Workspace) -> anyhow::Result<String> {
@@ -393,7 +393,7 @@ mod tests {
     fn every_published_row_has_a_measured_one_beside_it() {
         for (file, of) in [
             ("published-article", "exercise-8"),
-            ("published-ladder", "exercise-12"),
+            ("published-ladder", "exercise-20"),
         ] {
             let published = Published::read(&checkout(), file).unwrap();
             let result = committed(of);
@@ -435,7 +435,7 @@ mod tests {
             published.chart(Whose { name, result })
         };
         assert_eq!(chart("published-article", "exercise-8"), None);
-        let ladder = chart("published-ladder", "exercise-12").unwrap();
+        let ladder = chart("published-ladder", "exercise-20").unwrap();
         let Drawing::Bars(steps) = ladder.drawing else {
             panic!("{ladder:?}");
         };
@@ -497,7 +497,7 @@ mod tests {
     /// Three sections of the page about the ladder are prose about values: who commits others has to read them again.
     #[test]
     fn the_ladders_page_says_what_the_committed_values_show() {
-        let result = committed("exercise-12");
+        let result = committed("exercise-20");
         let of = |key: &Key, side: &str| {
             let metric = result.metric(key).unwrap();
             metric.comparison(side, "kotlin").unwrap().clone()
@@ -506,7 +506,7 @@ mod tests {
         let verdict = |key: &Key, side: &str| of(key, side).verdict;
         let (short, long) = (&THROUGHPUT, &THROUGHPUT.at(At::Bytes(512)));
         let [process, module, library, service] =
-            ["solution-9", "solution-10", "solution-11", "solution-12"];
+            ["solution-17", "solution-18", "solution-19", "solution-20"];
         assert!(
             (0.08..0.12).contains(&ratio(short, process)),
             "about a tenth"
@@ -524,7 +524,7 @@ mod tests {
         for tier in [library, service] {
             assert!((1.7..2.3).contains(&ratio(short, tier)), "twice: {tier}");
         }
-        let slower = "solution-12-slower-libraries";
+        let slower = "solution-20-slower-libraries";
         for key in [short, long] {
             assert!(ratio(key, slower) < 2.0, "less than twice: {key}");
         }
@@ -546,13 +546,13 @@ mod tests {
         assert!(ratio(&PSS_AT_LOAD, service) < 0.1, "a few percent");
     }
 
-    /// What exercise 17 says below its tables is prose about values, too.
+    /// What exercise 23 says below its tables is prose about values, too.
     #[test]
     fn the_page_about_energy_says_what_the_committed_values_show() {
-        let result = committed("exercise-17");
+        let result = committed("exercise-23");
         let against = |key: &Key, side: &str| {
             let metric = result.metric(key).unwrap();
-            metric.comparison("solution-13", side).unwrap().clone()
+            metric.comparison("solution-11", side).unwrap().clone()
         };
         let (at_rate, saturated) = (
             CPU.at(At::Load("at_rate", "")),
@@ -635,8 +635,8 @@ mod tests {
     /// The last sections of the page about the ceiling are prose about values, too, and so is a paragraph of Dana's.
     #[test]
     fn the_ceilings_page_says_what_the_committed_values_show() {
-        let result = committed("exercise-13");
-        let port = "solution-13";
+        let result = committed("exercise-11");
+        let port = "solution-11";
         let best = |key: &Key, sides: [&str; 2]| {
             let metric = result.metric(key).unwrap();
             let values = sides.iter().filter_map(|side| metric.value(side));

@@ -332,7 +332,7 @@ mod tests {
                 page(
                     "exercises/c.md",
                     "The ladder",
-                    "# Exercise 9: A process away\n\n{{#minutes exercise-9}}\n",
+                    "# Exercise 17: A process away\n\n{{#minutes exercise-17}}\n",
                 ),
                 page("d.md", "The ladder", "# More\n"),
                 page("e.md", "After", "# Should we?\n\nNo.\n"),
@@ -369,7 +369,7 @@ mod tests {
         let page = framed(1);
         assert!(page.contains("The ladder, 1 of 3, optional"), "{page}");
         assert!(
-            page.contains("<strong>Exercise 9: A process away</strong>"),
+            page.contains("<strong>Exercise 17: A process away</strong>"),
             "{page}"
         );
         assert!(page.contains(": you write src/main.rs"), "{page}");
@@ -431,8 +431,8 @@ mod tests {
         mixed.pages[0].part = Some("The ladder".to_owned());
         let way = Way::new(&workspace, &mixed, &catalogue);
         assert!(
-            way.chapter(&mixed.pages[2], "Exercise 9")
-                .starts_with("Exercise 9 (optional)")
+            way.chapter(&mixed.pages[2], "Exercise 17")
+                .starts_with("Exercise 17 (optional)")
         );
         assert!(
             !way.chapter(&mixed.pages[0], "Exercise 8")

@@ -164,7 +164,7 @@ pub enum LearnCommand {
         /// exercise-N
         target: Target,
     },
-    /// A service of prices for exercise 14, as slow and as broken as you like
+    /// A service of prices for exercise 12, as slow and as broken as you like
     Upstream(UpstreamArgs),
     /// Make a data set: small (10 000 rows), pi (1 000 000) or full (10 000 000)
     Seed {
@@ -213,7 +213,7 @@ pub enum LabCommand {
     },
     /// Compare the measuring with itself: no difference, and a planted one
     Calibrate(CalibrateArgs),
-    /// Play the peers of exercise 15, as orders on standard input say (called by measure)
+    /// Play the peers of exercise 13, as orders on standard input say (called by measure)
     #[command(hide = true)]
     PlayPeers {
         /// Where the service answers
@@ -466,7 +466,7 @@ pub struct AllArgs {
 #[derive(Debug, Args)]
 pub struct EnduranceArgs {
     /// kotlin, solution-N, exercise-N, or a service beside the port
-    #[arg(default_values_t = [Target::Kotlin, Target::Solution(13)])]
+    #[arg(default_values_t = [Target::Kotlin, Target::Solution(11)])]
     pub targets: Vec<Target>,
     /// How many requests each of them gets in all
     #[arg(long, default_value_t = 3_000_000, value_parser = clap::value_parser!(u64).range(1..))]

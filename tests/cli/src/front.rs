@@ -8,6 +8,7 @@ use anyhow::Context;
 use clap::Parser;
 
 use crate::cli::{Cli, Command, LearnCommand};
+use crate::renumbered;
 use workshop_base::outcome::Outcome;
 use workshop_base::workspace::Workspace;
 use workshop_base::{environment, outcome, scratch};
@@ -52,6 +53,12 @@ fn one(run: impl AsyncFnOnce(&Workspace, Command) -> anyhow::Result<Outcome>) ->
             let result = Workspace::find().and_then(|workspace| {
                 if !matches!(command, Command::Learn(LearnCommand::Clean)) {
                     scratch::sweep_checkout(&workspace);
+                    renumbered::bring_along(&workspace)?;
+                    for typed in std::env::args().skip(2).take(1) {
+                        if let Some(new) = renumbered::new_number(&workspace, &typed) {
+                            eprintln!("{new}");
+                        }
+                    }
                 }
                 runtime.block_on(run(&workspace, command))
             });

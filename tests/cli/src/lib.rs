@@ -16,6 +16,7 @@ pub mod katas;
 pub mod keys;
 pub mod programs;
 pub mod references;
+pub mod renumbered;
 pub mod room;
 pub mod signals;
 pub mod state;

@@ -1,5 +1,5 @@
 //! Makes keys and signs tokens, as it is asked on its input: a line of JSON for each question, and a line for each answer. A program of
-//! its own, since no check but exercise 22's needs a signature.
+//! its own, since no check but exercise 16's needs a signature.
 
 mod key;
 

@@ -1,4 +1,4 @@
-//! Suite `a-pool-that-comes-back` (exercise 13): a line that falls silent under load costs the pool nothing for good, and a
+//! Suite `a-pool-that-comes-back` (exercise 11): a line that falls silent under load costs the pool nothing for good, and a
 //! connection is asked whether it is still good only when nobody has used it for a while.
 
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Suite `bunks` (exercise 23): a service in memory that answers what it did before it was put in order, that no request can harm, and
+//! Suite `bunks` (exercise 9): a service in memory that answers what it did before it was put in order, that no request can harm, and
 //! whose source says what it does.
 
 use serde_json::{Value, json};

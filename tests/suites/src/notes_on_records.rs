@@ -1,4 +1,4 @@
-//! Suite `notes-on-records` (exercise 24): what the pull request should do. It judges the reference; learners review, and write no code.
+//! Suite `notes-on-records` (exercise 10): what the pull request should do. It judges the reference; learners review, and write no code.
 
 use futures_util::future::{join, join_all, try_join};
 use serde_json::{Value, json};

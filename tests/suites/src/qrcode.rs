@@ -1,4 +1,4 @@
-//! Suite `qrcode` (exercises 9 to 12): a text goes in, its QR code comes out as a PNG image, whoever draws it.
+//! Suite `qrcode` (exercises 17 to 20): a text goes in, its QR code comes out as a PNG image, whoever draws it.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 

@@ -1,4 +1,4 @@
-//! Suite `qrcode-library` (exercise 11): the service that calls a native library, whatever that library is or does.
+//! Suite `qrcode-library` (exercise 19): the service that calls a native library, whatever that library is or does.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 

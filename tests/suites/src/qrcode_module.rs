@@ -1,4 +1,4 @@
-//! Suite `qrcode-module` (exercise 10): the service whose codes are drawn by a WebAssembly module, whatever that module does.
+//! Suite `qrcode-module` (exercise 18): the service whose codes are drawn by a WebAssembly module, whatever that module does.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Suite `qrcode-process` (exercise 9): the program by itself, and the service that starts it, whatever becomes of it.
+//! Suite `qrcode-process` (exercise 17): the program by itself, and the service that starts it, whatever becomes of it.
 
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Suite `qrcode-routes` (exercise 12): the service that draws by itself, and nginx in front of it and of the Kotlin service, at
+//! Suite `qrcode-routes` (exercise 20): the service that draws by itself, and nginx in front of it and of the Kotlin service, at
 //! every stage and between them.
 
 use std::net::SocketAddr;

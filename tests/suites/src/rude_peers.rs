@@ -1,4 +1,4 @@
-//! Suite `rude-peers` (exercise 15): what a client may put on a socket, frame by frame, and what it must not.
+//! Suite `rude-peers` (exercise 13): what a client may put on a socket, frame by frame, and what it must not.
 
 use workshop_harness::contract::{
     Context, Failure, TestError, TestResult, contract_tests, expect, expect_eq,

@@ -1,4 +1,4 @@
-//! Suite `seen-from-outside` (exercise 21): a trace leads through the service to the supplier, metrics say how all requests fare, and a
+//! Suite `seen-from-outside` (exercise 15): a trace leads through the service to the supplier, metrics say how all requests fare, and a
 //! collector that is slow, rude or away costs nobody an answer.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Suite `sockets-in-the-log` (exercise 15): the log says when a socket was opened, and when and why it ended.
+//! Suite `sockets-in-the-log` (exercise 13): the log says when a socket was opened, and when and why it ended.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Suite `two-releases-at-once` (exercise 19): a column is replaced while two releases serve requests, and at each step but the last
+//! Suite `two-releases-at-once` (exercise 14): a column is replaced while two releases serve requests, and at each step but the last
 //! one the earlier release can take over again.
 
 use std::cell::{Cell, RefCell};

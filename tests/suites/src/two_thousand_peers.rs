@@ -1,4 +1,4 @@
-//! Suite `two-thousand-peers` (exercise 15): peers send each other messages over WebSockets, and none of them can harm the others:
+//! Suite `two-thousand-peers` (exercise 13): peers send each other messages over WebSockets, and none of them can harm the others:
 //! not by what it sends, not by reading nothing, and not by the way in which it leaves.
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Suite `waiting-for-others` (exercise 14): a record comes with a price that another service knows, and whatever becomes of that
+//! Suite `waiting-for-others` (exercise 12): a record comes with a price that another service knows, and whatever becomes of that
 //! service, this one answers in time and has everything else to offer.
 
 use std::pin::{Pin, pin};

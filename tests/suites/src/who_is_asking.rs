@@ -1,4 +1,4 @@
-//! Suite `who-is-asking` (exercise 22): the service takes the access tokens of an issuer beside its API keys, whatever somebody makes up
+//! Suite `who-is-asking` (exercise 16): the service takes the access tokens of an issuer beside its API keys, whatever somebody makes up
 //! as a token, and whatever becomes of the issuer.
 
 mod bringing;

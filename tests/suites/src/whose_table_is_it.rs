@@ -1,4 +1,4 @@
-//! Suite `whose-table-is-it` (exercise 20): the target follows Kotlin's visits, is compared with it, takes visits over, and gives them
+//! Suite `whose-table-is-it` (exercise 21): the target follows Kotlin's visits, is compared with it, takes visits over, and gives them
 //! back.
 
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! Calls inside of the JVM (exercises 10 and 11), timed by a class of the exercise's own: by Rust, by the same in Kotlin, and by
+//! Calls inside of the JVM (exercises 18 and 19), timed by a class of the exercise's own: by Rust, by the same in Kotlin, and by
 //! Rust interpreted where there is an interpreter.
 
 use std::path::{Path, PathBuf};
@@ -25,13 +25,13 @@ const KOTLIN: &str = "kotlin";
 const RUST: &str = "rust";
 const INTERPRETER: &str = "interpreter";
 
-/// The module (exercise 10), which can be interpreted as well.
+/// The module (exercise 18), which can be interpreted as well.
 pub async fn module(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
     let note = "a copy of the module goes into its memory and out of it again; a code of either side changes threads besides, as it does in the service, which never interprets";
     measure(lab, asked, true, note).await
 }
 
-/// The library (exercise 11).
+/// The library (exercise 19).
 pub async fn library(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
     let note = "a call of the library copies its bytes out of the heap and the result into it; a code of either side changes threads besides, as it does in the service";
     measure(lab, asked, false, note).await

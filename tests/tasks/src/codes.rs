@@ -1,4 +1,4 @@
-//! QR codes (exercises 9 to 12): random texts of two lengths, and the gate before it: do all sides draw the same codes?
+//! QR codes (exercises 17 to 20): random texts of two lengths, and the gate before it: do all sides draw the same codes?
 
 use std::collections::BTreeMap;
 

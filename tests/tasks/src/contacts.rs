@@ -1,4 +1,4 @@
-//! Contacts (exercise 16): an address book under the published load, 4 requests at a time. One contact is read, many are read at once, and
+//! Contacts (exercise 22): an address book under the published load, 4 requests at a time. One contact is read, many are read at once, and
 //! one is written. How far do response times spread, what is left of the CPU's work when the load ends, and how much of it is the database's?
 //!
 //! Many are read by `addressbook-multiget`, as clients do after a sync. Every address book answers it, with exactly the contacts that were
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn only_those_with_the_same_paths_play_a_duet() {
-        let pair = |side: &str| (side.to_owned(), "solution-16".to_owned());
+        let pair = |side: &str| (side.to_owned(), "solution-22".to_owned());
         let radicale = Subject {
             row: workshop_measure::protocol::rows::Row {
                 of: "radicale".to_owned(),
@@ -268,7 +268,7 @@ mod tests {
             },
             ..subject("radicale")
         };
-        let subjects = [subject("solution-16"), subject("python-contacts"), radicale];
+        let subjects = [subject("solution-22"), subject("python-contacts"), radicale];
         let pairs = [pair("python-contacts"), pair("radicale")];
         assert_eq!(of_duets(&pairs, &subjects), [pair("python-contacts")]);
     }

@@ -1,4 +1,4 @@
-//! The ladder (exercise 12): `GET /qrcode` at every depth in one run, from the Kotlin service alone to a service in Rust.
+//! The ladder (exercise 20): `GET /qrcode` at every depth in one run, from the Kotlin service alone to a service in Rust.
 
 use crate::codes;
 use crate::tables::ladder::best;

@@ -1,4 +1,4 @@
-//! Two thousand peers (exercise 15): what does a socket cost, how late are messages, and what is left when all have gone?
+//! Two thousand peers (exercise 13): what does a socket cost, how late are messages, and what is left when all have gone?
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! The program (exercise 9): by itself, timed by hyperfine beside a program that does nothing; then the service that starts
+//! The program (exercise 17): by itself, timed by hyperfine beside a program that does nothing; then the service that starts
 //! it for each request, beside the one that draws in Kotlin.
 
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Random reads: the Kotlin service alone (exercise 1), beside a port (exercise 3), and the best of both (exercise 13).
+//! Random reads: the Kotlin service alone (exercise 1), beside a port (exercise 3), and the best of both (exercise 11).
 
 use workshop_measure::protocol::experiment::Found;
 use workshop_measure::protocol::lab::Lab;

@@ -1,4 +1,4 @@
-//! Trail reports (exercise 18): writes that fight for one report, the same writes over many, and a report that is sent again and again
+//! Trail reports (exercise 24): writes that fight for one report, the same writes over many, and a report that is sent again and again
 //! with its key. What does a lock cost, and what does a retry?
 //!
 //! Ids are the service's own, so the load asks for those that it was given when the reports were made.

@@ -1,4 +1,4 @@
-//! Rolling out (exercise 19): two instances serve reads and visits at a constant rate while the schema changes, or while they are restarted.
+//! Rolling out (exercise 14): two instances serve reads and visits at a constant rate while the schema changes, or while they are restarted.
 //! How many requests are lost, and how long does the slowest one wait?
 
 use std::cell::{Cell, RefCell};

@@ -1,4 +1,4 @@
-//! Taking a table over (exercise 20): what it costs Kotlin that its reads are looked at, how far the table of the one service lags behind
+//! Taking a table over (exercise 21): what it costs Kotlin that its reads are looked at, how far the table of the one service lags behind
 //! that of the other, and how long a switch takes while people visit.
 //!
 //! A round has both services, so its values are those of the two in one play: Kotlin is the service that owns visits at first, and what
@@ -101,7 +101,7 @@ pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile>
     let (mut session, subjects) = Session::begin(lab, asked, &asked.task).await?;
     let [kotlin, rust] = subjects.as_slice() else {
         let trouble = Trouble::new("Kotlin takes no table over from itself");
-        return Err(trouble.next("just measure exercise-20").into());
+        return Err(trouble.next("just measure exercise-21").into());
     };
     println!("the load:  {READS} reads/s through nginx, 0 to 100 % of them looked at;");
     println!("           10 to 500 visits/s; {SWITCHING} requests/s while ownership moves");
@@ -231,7 +231,7 @@ fn in_words(error: TestError) -> anyhow::Error {
     match error {
         TestError::CouldNotJudge(error) => error,
         TestError::Failed(failure) => Trouble::new(failure.to_string())
-            .next("just check exercise-20")
+            .next("just check exercise-21")
             .failed()
             .into(),
     }

@@ -1,4 +1,4 @@
-//! The price of being seen (exercise 21): the same reads without telemetry, with telemetry that is sent nowhere, and with one trace in a
+//! The price of being seen (exercise 15): the same reads without telemetry, with telemetry that is sent nowhere, and with one trace in a
 //! hundred, or all of them, sent to a collector; on a JVM by the SDK in the service, and by the agent beside it.
 
 use workshop_base::target::Language;

@@ -1,4 +1,4 @@
-//! What a token costs against an API key (exercise 22): the same read of one process, with a key, and with a token of each algorithm, one
+//! What a token costs against an API key (exercise 16): the same read of one process, with a key, and with a token of each algorithm, one
 //! after the other, again and again and each time in another order.
 //!
 //! The extra CPU time is told in microseconds, since a token costs as much beside an expensive request as beside a cheap one.

@@ -1,4 +1,4 @@
-//! Waiting for others (exercise 14): thousands of clients ask for prices, and the service that knows them takes its time. Where
+//! Waiting for others (exercise 12): thousands of clients ask for prices, and the service that knows them takes its time. Where
 //! do threads, virtual threads, coroutines and tasks part?
 
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Memory over a hundred thousand QR codes, for each tier of the ladder: what leaks a little with every call is seen here and
 //! nowhere else. It takes minutes, so it runs only when it is asked for:
-//! `cargo test --package workshop-author --test commands -- --ignored endurance:: --nocapture`, with `solution_9` at the end for one tier.
+//! `cargo test --package workshop-author --test commands -- --ignored endurance:: --nocapture`, with `solution_17` at the end for one tier.
 
 use std::time::Duration;
 
@@ -33,10 +33,10 @@ const STRETCH: Duration = Duration::from_secs(4);
 /// The Kotlin service alone, and each reference of the ladder.
 const TIERS: [Target; 5] = [
     Target::Kotlin,
-    Target::Solution(9),
-    Target::Solution(10),
-    Target::Solution(11),
-    Target::Solution(12),
+    Target::Solution(17),
+    Target::Solution(18),
+    Target::Solution(19),
+    Target::Solution(20),
 ];
 
 /// Two tiers at once would share the cores, and print over each other.

@@ -313,7 +313,7 @@ fn a_figure_speaks_for_an_answer_and_a_missing_one_names_its_command() {
         &page(&course),
         &[
             "Throughput | 1.50 (1.25 to 1.75) faster | port it, if you rent cores | Rust (reference) ÷ Kotlin | exercise-3 |",
-            "A library, long texts: throughput | – | not measured yet: just measure exercise-11 |",
+            "A library, long texts: throughput | – | not measured yet: just measure exercise-19 |",
         ],
     );
     for (verdict, words) in [

@@ -253,7 +253,7 @@ impl RunSession<'_> {
         }
     }
 
-    /// What is around a service that comes with a configuration of nginx: exercise 12 is about the three of them. Nothing is
+    /// What is around a service that comes with a configuration of nginx: exercise 20 is about the three of them. Nothing is
     /// around any other.
     async fn front(&self, launch: &Launch, rust: &Service) -> anyhow::Result<Option<Front>> {
         let configuration = launch.directory.join(nginx::FOLDER);

@@ -1,4 +1,4 @@
-//! `just upstream`: a service of prices for exercise 14, as slow and as broken as you like.
+//! `just upstream`: a service of prices for exercise 12, as slow and as broken as you like.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub async fn run(args: &UpstreamArgs) -> anyhow::Result<Outcome> {
     let url = upstream.url();
     println!("prices on {url}, each after {} ms", args.delay);
     println!("try:     curl -i {url}/prices/1");
-    println!("use it:  UPSTREAM_URL={url} just run exercise-14");
+    println!("use it:  UPSTREAM_URL={url} just run exercise-12");
     println!("Ctrl-C stops it");
     interrupted.await;
     let counts = upstream.counts();

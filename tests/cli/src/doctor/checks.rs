@@ -51,7 +51,7 @@ pub(super) async fn rust(workspace: &Workspace) -> Vec<Finding> {
     let rustup = on_path("rustup").is_some();
     let modules = search(move || Ok(wasm::compiler()?.in_words(rustup)));
     let (mut findings, modules) = tokio::join!(join_all(programs), modules);
-    findings.push(Finding::found("WebAssembly", modules).optional("; exercise 10 needs one"));
+    findings.push(Finding::found("WebAssembly", modules).optional("; exercise 18 needs one"));
     findings
 }
 
@@ -79,7 +79,7 @@ pub(super) async fn tools(workspace: &Workspace) -> anyhow::Result<Vec<Finding>>
         judge_tool(tool, found.ok().map(|found| found.version), pinned)
     });
     let (mut findings, nginx) = tokio::join!(join_all(tools), nginx::needed());
-    findings.push(Finding::found("nginx", nginx).optional("; exercise 12 needs it"));
+    findings.push(Finding::found("nginx", nginx).optional("; exercise 20 needs it"));
     Ok(findings)
 }
 
@@ -102,11 +102,11 @@ fn judge_tool(tool: &str, found: Option<String>, pinned: &str) -> Finding {
     }
 }
 
-/// The JDK: a search through folders, which may run a `java`. Exercise 11 needs a newer one than the others.
+/// The JDK: a search through folders, which may run a `java`. Exercise 19 needs a newer one than the others.
 async fn jdk() -> Finding {
     let found = search(|| {
         let jdk = jdk::find(jdk::OLDEST, jdk::KOTLIN)?;
-        let newer = jdk::find(jdk::CALLS_NATIVE, "exercise 11");
+        let newer = jdk::find(jdk::CALLS_NATIVE, "exercise 19");
         Ok((jdk, newer.err().map(|lack| lack.how_to_fix().1)))
     });
     match found.await {
@@ -115,13 +115,13 @@ async fn jdk() -> Finding {
     }
 }
 
-/// A JDK that is new enough for most of the course, and what brings a newer one, where it isn't for exercise 11.
+/// A JDK that is new enough for most of the course, and what brings a newer one, where it isn't for exercise 19.
 fn judge_jdk(jdk: &jdk::Jdk, newer: Option<Fix>) -> Finding {
     let (needed, best) = (jdk::CALLS_NATIVE, jdk::RECOMMENDED);
     match newer {
         Some(newer) => {
             let detail = format!(
-                "{jdk}; exercise 11 needs {needed} or newer, and {best} runs the service best"
+                "{jdk}; exercise 19 needs {needed} or newer, and {best} runs the service best"
             );
             Finding::note("JDK", detail).with(newer)
         }
@@ -149,7 +149,7 @@ mod tests {
         let old = judge("17.0.15", Some("install it"));
         assert_eq!((old.state, old.fix.is_some()), (State::Note, true));
         assert!(
-            old.detail.contains("exercise 11 needs 22 or newer"),
+            old.detail.contains("exercise 19 needs 22 or newer"),
             "{}",
             old.detail
         );

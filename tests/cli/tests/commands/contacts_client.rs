@@ -49,7 +49,7 @@ const USER: (&str, &str) = ("ada", "secret");
 
 #[tokio::test]
 async fn two_devices_of_the_reference_lose_and_double_nothing() {
-    keeps_in_step(Target::Solution(16)).await;
+    keeps_in_step(Target::Solution(22)).await;
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn keeps_in_step(target: Target) {
 
 #[tokio::test]
 async fn a_backup_that_the_reference_gets_back_hides_no_change() {
-    hides_no_change(Target::Solution(16)).await;
+    hides_no_change(Target::Solution(22)).await;
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ const START: Duration = Duration::from_secs(20);
 #[tokio::test]
 #[ignore = "builds the reference as it would be shipped"]
 async fn no_request_costs_the_reference_more_than_it_may() {
-    costs_no_more(Target::Solution(16), Some(MAX_MEMORY), &[], 1).await;
+    costs_no_more(Target::Solution(22), Some(MAX_MEMORY), &[], 1).await;
 }
 
 /// A JVM takes what memory it is given. So it is given the bound, next to what an idle one needs, and has to do with it.

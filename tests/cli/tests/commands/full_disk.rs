@@ -40,7 +40,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
 #[tokio::test]
 #[ignore = "mounts a file system, which takes root: CI asks for it"]
 async fn the_reference_loses_nothing_on_a_full_disk() {
-    loses_nothing_on_a_full_disk(Target::Solution(16)).await;
+    loses_nothing_on_a_full_disk(Target::Solution(22)).await;
 }
 
 #[tokio::test]

@@ -1574,7 +1574,7 @@ fn doctor_knows_an_nginx_that_will_do_from_one_that_is_too_old() {
     let old = "note     nginx";
     assert_says(
         &said,
-        &[old, "1.18.0; 1.20 or newer is needed; exercise 12"],
+        &[old, "1.18.0; 1.20 or newer is needed; exercise 20"],
     );
 
     machine.program("nginx", "echo 'nginx version: nginx/1.26.3' >&2");

@@ -132,7 +132,7 @@ async fn a_query_is_checked_beside_a_database_and_then_without_one() {
 #[test]
 fn what_has_no_queries_for_the_compiler_is_refused() {
     let course = Course::new();
-    for target in ["kotlin", "exercise-1", "exercise-18"] {
+    for target in ["kotlin", "exercise-1", "exercise-24"] {
         let said = course.ends(&["prepare", target], 2);
         assert_says(&said, &[target, "no queries for the compiler"]);
     }

@@ -1,4 +1,4 @@
-//! The form of exercise 24, from a filled `remarks.toml` to what the check says of it.
+//! The form of exercise 10, from a filled `remarks.toml` to what the check says of it.
 
 #![expect(
     clippy::expect_used,
@@ -10,8 +10,8 @@ use workshop_base::workspace::Workspace;
 
 use crate::folder::{Folder, assert_says};
 
-const EXERCISE: &str = "exercises/24-notes-on-records";
-const SOLUTION: &str = "solutions/24-notes-on-records";
+const EXERCISE: &str = "exercises/10-notes-on-records";
+const SOLUTION: &str = "solutions/10-notes-on-records";
 
 /// A checkout with this exercise alone, so it grows from no other.
 fn course() -> Folder {
@@ -39,7 +39,7 @@ impl Folder {
     #[track_caller]
     fn review(&self, form: &str, code: i32) -> String {
         self.write(&format!("{EXERCISE}/remarks.toml"), form);
-        self.fails(&["check", "exercise-24"], code)
+        self.fails(&["check", "exercise-10"], code)
     }
 }
 

@@ -13,7 +13,7 @@ use workshop_base::probe::{self, ProbeAnswer, QUICK, on_path};
 /// The oldest Java that the Kotlin service is built for.
 pub const OLDEST: u32 = 17;
 
-/// The oldest Java whose functions that call native code are final: exercise 11 needs them.
+/// The oldest Java whose functions that call native code are final: exercise 19 needs them.
 pub const CALLS_NATIVE: u32 = 22;
 
 /// What needs a JDK that is not older than [`OLDEST`].

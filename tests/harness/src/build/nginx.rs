@@ -1,4 +1,4 @@
-//! The nginx of this machine, which exercise 12 puts in front of both services.
+//! The nginx of this machine, which exercise 20 puts in front of both services.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub async fn needed() -> Result<Runtime, Trouble> {
     let found = runtime::find("nginx", OLDEST, Path::new("/")).await;
     found.map_err(|lack| {
         lack.led_by("no usable nginx was found")
-            .expected("nginx, which runs in front of both services in exercise 12")
+            .expected("nginx, which runs in front of both services in exercise 20")
             .next("just doctor")
     })
 }

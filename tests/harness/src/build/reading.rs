@@ -1,5 +1,5 @@
 //! What can be said of a service's source beside what the service does: clippy's remarks, the facts that a parser finds, and how its own
-//! unit tests end. Exercise 23 is judged by all three.
+//! unit tests end. Exercise 9 is judged by all three.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! Two releases of the service on one database: as release 1 the reference of exercise 13, or the Kotlin service if the target is in
+//! Two releases of the service on one database: as release 1 the reference of exercise 11, or the Kotlin service if the target is in
 //! Kotlin; as release 2 the target. Each test has a database of its own, and starts and stops instances of both as it likes.
 
 use std::any::Any;
@@ -36,7 +36,7 @@ const SIDE_BY_SIDE: usize = 4;
 fn release_1_of(language: Language) -> Target {
     match language {
         Language::Kotlin => Target::Kotlin,
-        _ => Target::Solution(13),
+        _ => Target::Solution(11),
     }
 }
 

@@ -46,7 +46,7 @@ const SIDE_BY_SIDE: usize = 4;
 /// What Kotlin's database needs to share visits: the service runs it by itself, and tests don't always start it.
 const SHARING: &str = "src/main/resources/migrations/0002_share_visits.sql";
 /// What the target's own database needs. Each crate of the exercise has the same: they are given.
-const MIGRATIONS: &str = "exercises/20-whose-table-is-it/migrations";
+const MIGRATIONS: &str = "exercises/21-whose-table-is-it/migrations";
 /// What the target does with its own at its first start beside Kotlin.
 const FOLLOWS: &str = "UPDATE visits_ownership SET owner = 'kotlin', epoch = 1, shared = true";
 

@@ -1,4 +1,4 @@
-//! nginx in front of services, in a folder of its own, on a free port: of two with the configuration of exercise 12, of one with that
+//! nginx in front of services, in a folder of its own, on a free port: of two with the configuration of exercise 20, of one with that
 //! of exercise 8.
 
 use std::fs::{self, Permissions};

@@ -1,4 +1,4 @@
-//! The load of exercise 15: peers that talk with one another through a service. They live in a process of their own, which the
+//! The load of exercise 13: peers that talk with one another through a service. They live in a process of their own, which the
 //! tool starts and which is the tool as well, so that what it takes of the machine can be told from what the service takes.
 //!
 //! The process reads an [`PeerLoadOrder`] per line and answers each with a [`PeerLoadReport`]. All its peers have the same clock: what a message is

@@ -19,21 +19,21 @@ mod serving;
 mod request_span;
 
 // These know nothing of a framework: they are the files of the reference on axum.
-#[path = "../../../../solutions/18-an-empty-folder/src/database.rs"]
+#[path = "../../../../solutions/24-an-empty-folder/src/database.rs"]
 mod database;
-#[path = "../../../../solutions/18-an-empty-folder/src/forgetting.rs"]
+#[path = "../../../../solutions/24-an-empty-folder/src/forgetting.rs"]
 mod forgetting;
-#[path = "../../../../solutions/18-an-empty-folder/src/object.rs"]
+#[path = "../../../../solutions/24-an-empty-folder/src/object.rs"]
 mod object;
-#[path = "../../../../solutions/18-an-empty-folder/src/outage.rs"]
+#[path = "../../../../solutions/24-an-empty-folder/src/outage.rs"]
 mod outage;
-#[path = "../../../../solutions/18-an-empty-folder/src/pool.rs"]
+#[path = "../../../../solutions/24-an-empty-folder/src/pool.rs"]
 mod pool;
-#[path = "../../../../solutions/18-an-empty-folder/src/report.rs"]
+#[path = "../../../../solutions/24-an-empty-folder/src/report.rs"]
 mod report;
-#[path = "../../../../solutions/18-an-empty-folder/src/schema.rs"]
+#[path = "../../../../solutions/24-an-empty-folder/src/schema.rs"]
 mod schema;
-#[path = "../../../../solutions/18-an-empty-folder/src/settings.rs"]
+#[path = "../../../../solutions/24-an-empty-folder/src/settings.rs"]
 mod settings;
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! The suites of exercise 18, one for each stage that is judged: reports about the trail, each made once, read in pages, changed by those
+//! The suites of exercise 24, one for each stage that is judged: reports about the trail, each made once, read in pages, changed by those
 //! who know it, also in bad days. They know nothing of the service but HTTP, so any framework passes them.
 //!
 //! Every test makes reports of a tag of its own, so none sees another one's.

@@ -1,4 +1,4 @@
-//! The form of exercise 17, `energy.toml`: what to measure with, and what a service of the reader's own has to carry. It is judged
+//! The form of exercise 23, `energy.toml`: what to measure with, and what a service of the reader's own has to carry. It is judged
 //! line by line, and read when every line is as it should be.
 
 use std::path::{Path, PathBuf};
@@ -259,11 +259,11 @@ mod tests {
             ("[source\n".to_owned(), "line 1"),
         ] {
             std::fs::write(&path, text).unwrap();
-            let error = EnergyForm::read(&path, "exercise-17")
+            let error = EnergyForm::read(&path, "exercise-23")
                 .unwrap_err()
                 .to_string();
             assert!(error.contains(words), "{error}");
-            assert!(error.contains("next: just check exercise-17"), "{error}");
+            assert!(error.contains("next: just check exercise-23"), "{error}");
         }
     }
 }

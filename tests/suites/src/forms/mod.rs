@@ -18,7 +18,7 @@ use workshop_harness::build::Crate;
 use workshop_harness::failure::Failure;
 use workshop_harness::report::{Report, TestStatus};
 
-/// The suites that judge a form, each with its form: exercises 1 and 17.
+/// The suites that judge a form, each with its form: exercises 1 and 23.
 const FORMS: [(&str, &Form); 2] = [
     ("predict", &predict::FORM),
     ("a-watt-of-requests", &energy::FORM),

@@ -1,4 +1,4 @@
-//! The form of exercise 24, `remarks.toml`: what a reviewer remarks on in a pull request. The planted mistakes of the reference are what
+//! The form of exercise 10, `remarks.toml`: what a reviewer remarks on in a pull request. The planted mistakes of the reference are what
 //! there is to find; the pull request is the starter.
 
 use std::collections::BTreeMap;
@@ -341,7 +341,7 @@ mod tests {
     fn pull_request() -> (Workspace, Exercise, PullRequest) {
         let workspace = Workspace::find().expect("the checkout");
         let catalogue = Catalogue::read(&workspace).expect("the exercises");
-        let exercise = catalogue.get(24).expect("exercise 24").clone();
+        let exercise = catalogue.get(24).expect("exercise 10").clone();
         let request = PullRequest::of(&workspace, &exercise).expect("a pull request");
         (workspace, exercise, request)
     }

@@ -2,7 +2,7 @@
 //!
 //! A [`source`] is read again and again while something runs, which the [`meter`] does; the [`interval`] makes joules of what was
 //! read. [`find`] looks for the best source of this machine, [`workshop_suites::forms::energy`] is what the reader filled in, and [`cost`] has the formulas
-//! for CO₂ and for servers. The [`task`] of exercise 17 takes all of them together.
+//! for CO₂ and for servers. The [`task`] of exercise 23 takes all of them together.
 
 pub mod cost;
 pub mod find;

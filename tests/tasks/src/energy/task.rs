@@ -1,4 +1,4 @@
-//! A watt of requests (exercise 17): what does a request take in joules, where something here measures them, and in CPU seconds
+//! A watt of requests (exercise 23): what does a request take in joules, where something here measures them, and in CPU seconds
 //! everywhere; at the same rate for all, and at saturation.
 
 use std::path::PathBuf;

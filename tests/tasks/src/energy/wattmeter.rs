@@ -288,7 +288,7 @@ mod tests {
     fn script(source: &str, variable: &str, value: &str) -> String {
         let script = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/../../exercises/17-a-watt-of-requests/watts.sh"
+            "/../../exercises/23-a-watt-of-requests/watts.sh"
         );
         let mut sh = Command::new("sh");
         let said = sh.args([script, source, "1"]).env(variable, value).output();

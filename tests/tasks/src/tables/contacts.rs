@@ -1,4 +1,4 @@
-//! Exercise 16: how far response times spread, what the CPU does when the load ends, and what was published of it.
+//! Exercise 22: how far response times spread, what the CPU does when the load ends, and what was published of it.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Exercise 17: CPU seconds and joules per million requests, servers for the reader's own load, and CO₂.
+//! Exercise 23: CPU seconds and joules per million requests, servers for the reader's own load, and CO₂.
 
 use crate::energy::cost::{self, REQUESTS};
 use workshop_base::process;
@@ -226,8 +226,8 @@ mod tests {
         ResultFile {
             schema: SCHEMA,
             task: "energy".to_owned(),
-            exercise: "exercise-17".to_owned(),
-            target: "exercise-17".to_owned(),
+            exercise: "exercise-23".to_owned(),
+            target: "exercise-23".to_owned(),
             mode: Mode::Standard,
             taken_at: String::new(),
             machine: String::new(),

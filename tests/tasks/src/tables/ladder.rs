@@ -1,4 +1,4 @@
-//! Exercise 12: the best tier by each figure.
+//! Exercise 20: the best tier by each figure.
 
 use crate::codes::LENGTHS;
 use workshop_measure::protocol::subject::Subject;

@@ -89,7 +89,7 @@ const PROGRAMS: [(&str, &[(&str, &str)]); 5] = [
 #[tokio::test]
 #[ignore = "needs litmus: CI asks for it where it checks the services beside the port"]
 async fn the_reference_keeps_to_web_dav() {
-    keeps_to_web_dav(Target::Solution(16)).await;
+    keeps_to_web_dav(Target::Solution(22)).await;
 }
 
 #[tokio::test]

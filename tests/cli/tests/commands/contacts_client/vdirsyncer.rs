@@ -39,7 +39,7 @@ const RUNS: usize = 5;
 #[tokio::test]
 #[ignore = "installs vdirsyncer: CI asks for it where it checks the services beside the port"]
 async fn two_folders_of_the_reference_stay_in_step() {
-    stay_in_step(Target::Solution(16)).await;
+    stay_in_step(Target::Solution(22)).await;
 }
 
 #[tokio::test]

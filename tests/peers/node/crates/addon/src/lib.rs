@@ -1,7 +1,7 @@
 //! The function of the ladder as an addon of Node: napi-rs takes the text and the image over the border.
 
 // The same file, so the same function: what differs in measurements is the border alone.
-#[path = "../../../../../../solutions/11-a-call-away/src/qr.rs"]
+#[path = "../../../../../../solutions/19-a-call-away/src/qr.rs"]
 mod qr;
 
 use napi::bindgen_prelude::Buffer;

@@ -1,7 +1,7 @@
 //! The function of the ladder as a WebAssembly module, with JavaScript by wasm-bindgen around it.
 
 // The same file, so the same function: what differs in measurements is the border alone.
-#[path = "../../../../../../solutions/11-a-call-away/src/qr.rs"]
+#[path = "../../../../../../solutions/19-a-call-away/src/qr.rs"]
 mod qr;
 
 use wasm_bindgen::JsError;

@@ -1,0 +1,78 @@
+// What a call costs: calls of several sizes over and over, through the border and without it. For `just measure exercise-18`.
+package workshop.qrcode
+
+import kotlinx.coroutines.runBlocking
+import workshop.records.QrCodes
+import workshop.records.ZxingQrCodes
+import java.nio.file.Path
+import kotlin.time.Duration.Companion.minutes
+
+/** How often each call is timed, and how long each time. */
+private const val ROUNDS = 12
+private const val ROUND_NANOSECONDS = 100_000_000L
+
+/** Rounds that are not counted: the JVM compiles meanwhile. */
+private const val WARM_UP = 6
+
+private class Timed(
+    val call: String,
+    val by: String,
+    val bytes: Int,
+    val run: () -> ByteArray,
+) {
+    val microseconds = mutableListOf<Double>()
+
+    fun round() {
+        var calls = 0
+        var taken = 0L
+        val began = System.nanoTime()
+        var gone = 0L
+        while (gone < ROUND_NANOSECONDS) {
+            // What comes out is looked at, or the JVM might see that nobody needs it.
+            taken += run().size
+            calls += 1
+            gone = System.nanoTime() - began
+        }
+        check(taken >= 0)
+        microseconds += gone / 1e3 / calls
+    }
+
+    /** One line of JSON: the microseconds of a call, round by round. */
+    override fun toString() =
+        """{"call":"$call","by":"$by","bytes":$bytes,"us":${microseconds.drop(WARM_UP)}}"""
+}
+
+/** The argument is the path of the module, for the interpreter. */
+fun main(arguments: Array<String>) {
+    val module = Path.of(arguments.single())
+    val instance = QrInstance.compiled()
+    val compiled = WasmQrCodes(atOnce = 1, 1.minutes, QrInstance::compiled)
+    val interpreted = WasmQrCodes(atOnce = 1, 1.minutes) { QrInstance.interpreted(module) }
+    val zxing = ZxingQrCodes()
+    val timed =
+        listOf(0, 1_000, 100_000).flatMap { size ->
+            val bytes = ByteArray(size) { 'a'.code.toByte() }
+            listOf(
+                Timed("copy", "rust", size) { instance.copyOf(bytes) },
+                Timed("copy", "kotlin", size) { bytes.copyOf() },
+            )
+        } +
+            listOf(32, 128, 512).flatMap { size ->
+                listOf(
+                    Timed("code", "rust", size) { compiled.pngNow("a".repeat(size)) },
+                    Timed("code", "interpreter", size) { interpreted.pngNow("a".repeat(size)) },
+                    Timed("code", "kotlin", size) { zxing.pngNow("a".repeat(size)) },
+                )
+            }
+    repeat(WARM_UP + ROUNDS) { timed.shuffled().forEach(Timed::round) }
+    timed.forEach(::println)
+}
+
+/** Into the module's memory and out of it again; nothing is drawn. */
+private fun QrInstance.copyOf(bytes: ByteArray): ByteArray {
+    val address = alloc(bytes.size)
+    memory.write(address, bytes)
+    return take(address, bytes.size)
+}
+
+private fun QrCodes.pngNow(text: String): ByteArray = runBlocking { png(text) }

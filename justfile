@@ -34,9 +34,9 @@ doctor: tool
 book: tool
     {{ workshop }} book
 
-# The book as one PDF, by Node and the system's Chromium
+# The book as one PDF, by Node and the system's Chromium (--core: the core way alone)
 [group('start here')]
-pdf file: book
+pdf file *options: book
     npm --prefix tests/book/browser ci --ignore-scripts --omit=optional --no-audit --no-fund --silent
     node tests/book/browser/pdf.mjs "$@"
 
@@ -200,9 +200,8 @@ test-all *options: tool (bring "oha")
     @.ci/part "building the tests" cargo test --quiet {{ tests }} --no-run
     @.ci/part "cargo test" cargo test {{ tests }} --no-fail-fast -- --skip tls:: --skip robustness:: --skip add_an_exercise::
     @.ci/part "the references' own tests" cargo test --quiet --package 'solution-*' --bins --no-fail-fast
-    @.ci/part "verify" {{ workshop }} verify all --quick "$@"
+    @.ci/verify {{ workshop }} "$@"
     @.ci/part "the book's check" just book-check
-    @.ci/part "lints" cargo clippy --quiet --workspace --all-targets -- --deny warnings
 
 # The tests that are seen a night later: TLS to the database, generated requests, adding an exercise
 [group('authors')]

@@ -32,6 +32,8 @@ const everyPage = () => readdirSync(book, { recursive: true })
     .filter(file => file.endsWith('.html')).map(file => file.slice(0, -'.html'.length)).filter(name => !NO_PAGES.includes(name)).sort();
 // Those with pictures in lines, which take the theme's colors.
 const PICTURES = ['the-port/absent-wrong-broken', 'the-port/cancellation-is-drop', 'under-load/where-the-permit-goes'];
+// The most printed pages of the core way alone.
+const CORE_SHEETS = 160;
 // mdBook's own: a label that is a button.
 const NOT_OURS = ['#mdbook-sidebar-toggle'];
 const faults = [];
@@ -93,9 +95,22 @@ function overlapping(texts) {
     return null;
 }
 
+async function printedPages(browser, what) {
+    const data = new Uint8Array(await printPdf(browser, book, what));
+    return getDocument({ data, verbosity: VerbosityLevel.ERRORS }).promise;
+}
+
+/** The core way alone is a stack that one carries along. */
+async function printCore(browser) {
+    const { numPages } = await printedPages(browser, { core: true });
+    if (numPages > CORE_SHEETS) {
+        faults.push(`print.html: the core way alone has ${numPages} printed pages, and at most ${CORE_SHEETS} are allowed`);
+    }
+    return numPages;
+}
+
 async function print(browser) {
-    const data = new Uint8Array(await printPdf(browser, book));
-    const printed = await getDocument({ data, verbosity: VerbosityLevel.ERRORS }).promise;
+    const printed = await printedPages(browser);
     for (let number = 1; number <= printed.numPages; number++) {
         const { items } = await (await printed.getPage(number)).getTextContent();
         const pair = overlapping(textsOf(items));
@@ -217,6 +232,7 @@ async function katas(browser) {
 
 const browser = await open(book);
 let printed;
+let printedCore;
 try {
     await accessibility(browser);
     await talk(browser);
@@ -230,6 +246,7 @@ try {
     await reading.withoutScripts(browser, book, everyPage(), fault);
     await reading.aloud(browser, book, fault);
     printed = await print(browser);
+    printedCore = await printCore(browser);
 } finally {
     await browser.close();
 }
@@ -237,6 +254,6 @@ for (const fault of faults) {
     console.log(fault);
 }
 console.log(faults.length === 0
-    ? `the book is whole in a browser: ${PAGES.length} pages on ${SCREENS.length} screens, ${printed} printed pages`
+    ? `the book is whole in a browser: ${PAGES.length} pages on ${SCREENS.length} screens, ${printed} printed pages, ${printedCore} of the core way`
     : `${faults.length} faults of the book in a browser`);
 process.exitCode = faults.length === 0 ? 0 : 1;

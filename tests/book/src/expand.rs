@@ -11,7 +11,7 @@ use crate::{
 use workshop_base::exercise::{Catalogue, Exercise};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
-use workshop_results::file::{CALIBRATION, ENDURANCE, TURNS};
+use workshop_results::file::{CALIBRATION, ENDURANCE, ROUNDS, TURNS};
 
 /// Every macro, as a page writes it.
 pub const MACROS: [&str; 21] = [
@@ -198,7 +198,7 @@ impl<'a> Expander<'a> {
         let exercises = self.catalogue.names();
         match call.arguments.split_first() {
             Some((of, ids))
-                if [CALIBRATION, TURNS, ENDURANCE].contains(&of.as_str())
+                if [CALIBRATION, ROUNDS, TURNS, ENDURANCE].contains(&of.as_str())
                     || exercises.contains(of) =>
             {
                 results::render(self.workspace, of, ids)
@@ -208,7 +208,7 @@ impl<'a> Expander<'a> {
                 of.map_or("", |(of, _)| of)
             ))
             .next(format!(
-                "name one of: {}, {CALIBRATION}, {TURNS}, {ENDURANCE}",
+                "name one of: {}, {CALIBRATION}, {ROUNDS}, {TURNS}, {ENDURANCE}",
                 exercises.join(", ")
             ))
             .err(),

@@ -51,8 +51,8 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// The expanded page with its place below its title, and what comes next at its end. At the ends of a book it's marked, so that
-    /// mdBook's arrows stay within the book as well.
+    /// The expanded page with its place below its title, and what comes next at its end. It's marked at the ends of a book, so that mdBook's
+    /// arrows stay within the book as well, and on the core way, which can be printed alone.
     pub fn framed(&self, page: &Page, text: &str) -> String {
         let (title, rest) = text.split_once('\n').unwrap_or((text, ""));
         let place = self.place(page).unwrap_or_default();
@@ -64,7 +64,8 @@ impl<'a> Way<'a> {
             true => block(&format!("<span class=\"{what}\"></span>")),
             false => String::new(),
         };
-        let marks = mark(begins, "book-begins") + &mark(ends, "book-ends");
+        let is_core = self.is_on_the_core_way(page);
+        let marks = mark(begins, "book-begins") + &mark(ends, "book-ends") + &mark(is_core, "core-way");
         format!("{title}\n{place}{rest}{next}{marks}")
     }
 
@@ -203,13 +204,19 @@ impl<'a> Way<'a> {
         here.or_else(before).is_some_and(|exercise| !exercise.core)
     }
 
-    /// How many words are read on the core way: from the preface to the last page before the reference.
+    /// How many words are read on the core way.
     pub fn core_words(&self) -> usize {
         let pages = self.site.pages.iter();
-        let way = pages.take_while(|page| page.part.as_deref() != Some(REFERENCE));
-        way.filter(|page| !self.is_optional(page))
-            .map(minutes::words)
-            .sum()
+        let way = pages.filter(|page| self.is_on_the_core_way(page));
+        way.map(minutes::words).sum()
+    }
+
+    /// Whether a page is on the core way: from the preface to the last page before the reference, without what is optional.
+    fn is_on_the_core_way(&self, page: &Page) -> bool {
+        let is_reference = |one: &&Page| one.part.as_deref() == Some(REFERENCE);
+        let course = self.site.pages.iter().take_while(|one| !is_reference(one));
+        let mut course = course.map(|one| &one.path);
+        course.any(|path| *path == page.path) && !self.is_optional(page)
     }
 
     /// A part as the sidebar has it: with the hours of its exercises, and whether all of them are optional.
@@ -413,6 +420,12 @@ mod tests {
             "{last}"
         );
         assert!(other.contains("book-begins"), "{other}");
+    }
+
+    #[test]
+    fn the_core_way_is_marked_for_the_printer() {
+        let is_marked = |at: usize| framed(at).contains("core-way\"");
+        assert_eq!([0, 1, 2, 3, 4].map(is_marked), [true, false, false, false, true]);
     }
 
     #[test]

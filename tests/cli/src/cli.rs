@@ -483,8 +483,11 @@ pub struct CalibrateArgs {
     /// Calibrate so often, and say how often each claim held
     #[arg(long, default_value_t = 1)]
     pub times: usize,
+    /// Calibrate what is measured in rounds instead: throughput, p99, start-up and memory
+    #[arg(long)]
+    pub rounds: bool,
     /// Compare a duet with runs one after the other instead
-    #[arg(long, conflicts_with = "times")]
+    #[arg(long, conflicts_with_all = ["times", "rounds"])]
     pub turns: bool,
 }
 

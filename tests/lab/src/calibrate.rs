@@ -8,7 +8,7 @@ use workshop_base::workspace::Workspace;
 use workshop_measure::protocol::lab::{self, Lab};
 use workshop_measure::tools::oha::Oha;
 use workshop_results::figures::{figure, interval};
-use workshop_results::file::{CALIBRATION, Comparison, TURNS};
+use workshop_results::file::{CALIBRATION, Comparison, ROUNDS, TURNS};
 use workshop_tasks::calibration::{self, Calibration, Score};
 
 /// Runs the calibration and writes it down; several of them give a score.
@@ -22,7 +22,7 @@ pub async fn run(workspace: &Workspace, args: &CalibrateArgs) -> anyhow::Result<
         measure::write(workspace, &result, &path)?;
         return Ok(Outcome::of(result.invalid.is_empty()));
     }
-    let calibration = Calibration::new(&lab).await?;
+    let calibration = Calibration::new(&lab, args.rounds).await?;
     let mut scores: Vec<Score> = Vec::new();
     let mut last = None;
     for time in 1..=args.times {
@@ -41,7 +41,8 @@ pub async fn run(workspace: &Workspace, args: &CalibrateArgs) -> anyhow::Result<
     if args.times > 1 {
         result.tables.push(calibration::table_of(&scores));
     }
-    let path = measure::place(workspace, &args.result, CALIBRATION);
+    let name = if args.rounds { ROUNDS } else { CALIBRATION };
+    let path = measure::place(workspace, &args.result, name);
     measure::write(workspace, &result, &path)?;
     Ok(Outcome::of(scores.iter().all(Score::is_enough)))
 }

@@ -22,6 +22,8 @@ use workshop_base::workspace::Workspace;
 pub const SCHEMA: u32 = 2;
 /// The task and the target of the measuring compared with itself, and the name of its file.
 pub const CALIBRATION: &str = "calibration";
+/// The task and the target of what is measured in rounds compared with itself, and the name of its file.
+pub const ROUNDS: &str = "calibration-rounds";
 /// The task and the target of duets compared with turns, and the name of its file.
 pub const TURNS: &str = "turns";
 /// The task and the target of a run that goes on for long, and the name of its file.
@@ -294,6 +296,7 @@ impl ResultFile {
 pub fn again(path: &Path) -> String {
     match &*path.file_stem().unwrap_or_default().to_string_lossy() {
         CALIBRATION => "just calibrate".to_owned(),
+        ROUNDS => "just calibrate --rounds".to_owned(),
         TURNS => "just calibrate --turns".to_owned(),
         target => format!("just measure {target}"),
     }

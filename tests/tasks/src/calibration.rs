@@ -4,7 +4,11 @@
 //! Four duets decide: the reference against itself, and against itself under load for longer, with its CPU time divided by the requests
 //! of the plain time (`plant` in `rows.toml`). So what is planted is of the kind that is measured, at the same rate, and its size is known.
 //!
+//! What takes turns in rounds (throughput, p99, start-up, memory) has a calibration of its own, in [`rounds`].
+//!
 //! Whether a duet bends the ratio of services that differ is another question: [`turns`] compares it with blocks one after the other.
+
+mod rounds;
 
 use workshop_base::exercise::Catalogue;
 use workshop_base::target::Target;
@@ -14,8 +18,11 @@ use workshop_measure::protocol::plan::Plan;
 use workshop_measure::protocol::rows::Asked;
 use workshop_measure::protocol::session::Session;
 use workshop_measure::protocol::subject::{Subject, pairs};
-use workshop_results::file::{CALIBRATION, Comparison, Metric, Mode, ResultFile, TURNS, Verdict};
-use workshop_results::key::CPU_PER_REQUEST;
+use workshop_results::figures::figure;
+use workshop_results::file::{
+    CALIBRATION, Comparison, Metric, Mode, ROUNDS, ResultFile, TURNS, Verdict,
+};
+use workshop_results::key::{CPU_PER_REQUEST, Key};
 use workshop_results::shown::{Cell, Column, Table};
 
 /// What is measured in the exercise whose reference is.
@@ -28,6 +35,7 @@ pub struct Calibration<'a> {
     lab: &'a Lab<'a>,
     asked: Asked,
     subjects: Vec<Subject>,
+    in_rounds: bool,
 }
 
 /// What one calibration found.
@@ -38,10 +46,12 @@ pub struct Calibrated {
     pub claims: Vec<Claim>,
 }
 
-/// What must have been found of one side, compared with the reference.
+/// What must have been found of one side, compared with another.
 pub struct Claim {
-    /// The share of the requests that was planted; 0 where none were.
-    pub planted: f64,
+    /// What is claimed, in words.
+    pub words: String,
+    /// The ratio that was planted; 1 where nothing was.
+    pub ratio: f64,
     /// What was found.
     pub found: Comparison,
 }
@@ -49,21 +59,12 @@ pub struct Claim {
 impl Claim {
     /// Whether what was found is what was planted.
     pub fn holds(&self) -> bool {
-        if self.planted == 0.0 {
+        if self.ratio == 1.0 {
             return self.found.verdict == Verdict::NoDifferenceShown;
         }
         let interval = self.found.low.zip(self.found.high);
         let is_valid = self.found.verdict != Verdict::Invalid;
-        is_valid && interval.is_some_and(|(low, high)| (low..=high).contains(&(1.0 + self.planted)))
-    }
-
-    /// What is claimed, in words.
-    pub fn in_words(&self) -> String {
-        if self.planted == 0.0 {
-            return "the reference compared with itself shows no difference".to_owned();
-        }
-        let percent = self.planted * 100.0;
-        format!("the interval contains the {percent:.0} % that are planted")
+        is_valid && interval.is_some_and(|(low, high)| (low..=high).contains(&self.ratio))
     }
 }
 
@@ -87,7 +88,7 @@ impl Score {
 pub fn count(scores: &mut Vec<Score>, claims: &[Claim]) {
     if scores.is_empty() {
         scores.extend(claims.iter().map(|claim| Score {
-            claim: claim.in_words(),
+            claim: claim.words.clone(),
             held: 0,
             times: 0,
         }));
@@ -111,24 +112,33 @@ pub fn table_of(scores: &[Score]) -> Table {
 }
 
 impl<'a> Calibration<'a> {
-    /// Builds the services.
-    pub async fn new(lab: &'a Lab<'a>) -> anyhow::Result<Self> {
-        let asked = asked(lab, CALIBRATION)?;
+    /// Builds the services: of the calibration of duets, or of what is measured in rounds.
+    pub async fn new(lab: &'a Lab<'a>, in_rounds: bool) -> anyhow::Result<Self> {
+        let asked = asked(lab, if in_rounds { ROUNDS } else { CALIBRATION })?;
         let subjects = lab.subjects(&asked).await?.subjects;
         Ok(Calibration {
             lab,
             asked,
             subjects,
+            in_rounds,
         })
     }
 
     /// Calibrates once.
     pub async fn run(&self) -> anyhow::Result<Calibrated> {
-        let (mut result, _) = measured(self.lab, &self.asked, self.subjects.clone(), false).await?;
-        let others = self.subjects.iter().filter(|side| side.id() != REFERENCE);
-        let claims = others.map(|side| claim(&result.metrics, side));
-        let claims: Vec<Claim> = claims.collect();
-        result.tables.push(table(&claims));
+        let (lab, asked) = (self.lab, &self.asked);
+        let subjects = self.subjects.clone();
+        let (mut result, claims, heading) = if self.in_rounds {
+            let result = rounds::measured(lab, asked, subjects).await?;
+            let claims = rounds::claims(&result.metrics);
+            (result, claims, "Ratio")
+        } else {
+            let (result, _) = measured(lab, asked, subjects, false).await?;
+            let others = self.subjects.iter().filter(|side| side.id() != REFERENCE);
+            let claims = others.map(|side| claim(&result.metrics, side)).collect();
+            (result, claims, "Ratio of CPU per request")
+        };
+        result.tables.push(table(&claims, heading));
         Ok(Calibrated { result, claims })
     }
 }
@@ -206,24 +216,39 @@ fn asked(lab: &Lab<'_>, task: &str) -> anyhow::Result<Asked> {
 
 /// What was found of a side's CPU time per request.
 fn claim(metrics: &[Metric], side: &Subject) -> Claim {
-    let judged = metrics.iter().find(|metric| metric.key == CPU_PER_REQUEST);
-    let pair = judged.and_then(|metric| metric.comparison(side.id(), REFERENCE));
-    let missing = || Comparison::invalid(side.id(), REFERENCE, "it was not measured");
+    let planted = side.row.plant;
+    let words = match planted {
+        0.0 => "the reference compared with itself shows no difference".to_owned(),
+        planted => format!(
+            "the interval contains the {:.0} % that are planted",
+            planted * 100.0
+        ),
+    };
     Claim {
-        planted: side.row.plant,
-        found: pair.cloned().unwrap_or_else(missing),
+        words,
+        ratio: 1.0 + planted,
+        found: found(metrics, &CPU_PER_REQUEST, side.id(), REFERENCE),
     }
 }
 
+/// What was found of two sides.
+fn found(metrics: &[Metric], key: &Key, side: &str, against: &str) -> Comparison {
+    let judged = metrics.iter().find(|metric| metric.key == *key);
+    let pair = judged.and_then(|metric| metric.comparison(side, against));
+    let missing = || Comparison::invalid(side, against, "it was not measured");
+    pair.cloned().unwrap_or_else(missing)
+}
+
 /// What is claimed, and whether it holds.
-fn table(claims: &[Claim]) -> Table {
-    let columns = Column::list(["Ratio of CPU per request", "Holds"]);
+fn table(claims: &[Claim], heading: &str) -> Table {
+    let columns = Column::list(["Planted", heading, "Holds"]);
     let mut table = Table::new("claims", "What is claimed", columns);
     table.corner = "Claim".to_owned();
     for claim in claims {
         let holds = if claim.holds() { "yes" } else { "no" };
+        let planted = Cell::text(figure(claim.ratio));
         let found = Some(&claim.found).into();
-        table.row(claim.in_words(), vec![found, Cell::text(holds)]);
+        table.row(&claim.words, vec![planted, found, Cell::text(holds)]);
     }
     table
 }
@@ -232,21 +257,25 @@ fn table(claims: &[Claim]) -> Table {
 mod tests {
     use super::*;
 
-    fn claim(planted: f64, verdict: Verdict, low: f64, high: f64) -> Claim {
+    fn claim(ratio: f64, verdict: Verdict, low: f64, high: f64) -> Claim {
         let found = Comparison {
             verdict,
             low: Some(low),
             high: Some(high),
             ..Comparison::invalid("a", "b", "")
         };
-        Claim { planted, found }
+        Claim {
+            words: String::new(),
+            ratio,
+            found,
+        }
     }
 
     #[test]
     fn the_reference_and_itself_must_show_no_difference() {
-        assert!(claim(0.0, Verdict::NoDifferenceShown, 0.99, 1.01).holds());
-        assert!(!claim(0.0, Verdict::Less, 0.9, 0.95).holds());
-        assert!(!claim(0.0, Verdict::Invalid, 0.99, 1.01).holds());
+        assert!(claim(1.0, Verdict::NoDifferenceShown, 0.99, 1.01).holds());
+        assert!(!claim(1.0, Verdict::Less, 0.9, 0.95).holds());
+        assert!(!claim(1.0, Verdict::Invalid, 0.99, 1.01).holds());
     }
 
     #[test]
@@ -254,7 +283,7 @@ mod tests {
         let after = |held: usize, missed: usize| {
             let mut scores = Vec::new();
             for low in [1.04].repeat(held).into_iter().chain([1.06].repeat(missed)) {
-                count(&mut scores, &[claim(0.05, Verdict::More, low, 1.07)]);
+                count(&mut scores, &[claim(1.05, Verdict::More, low, 1.07)]);
             }
             scores[0].is_enough()
         };
@@ -276,9 +305,9 @@ mod tests {
 
     #[test]
     fn a_planted_difference_that_is_found_too_large_or_too_small_is_not_found() {
-        assert!(claim(0.05, Verdict::More, 1.04, 1.06).holds());
-        assert!(!claim(0.05, Verdict::More, 1.17, 1.20).holds());
-        assert!(!claim(0.05, Verdict::NoDifferenceShown, 0.99, 1.04).holds());
-        assert!(!claim(0.05, Verdict::Invalid, 1.04, 1.06).holds());
+        assert!(claim(1.05, Verdict::More, 1.04, 1.06).holds());
+        assert!(!claim(1.05, Verdict::More, 1.17, 1.20).holds());
+        assert!(!claim(1.05, Verdict::NoDifferenceShown, 0.99, 1.04).holds());
+        assert!(!claim(1.05, Verdict::Invalid, 1.04, 1.06).holds());
     }
 }

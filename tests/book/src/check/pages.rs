@@ -10,7 +10,7 @@ use crate::site::Page;
 use workshop_base::exercise::Catalogue;
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
-use workshop_results::file::{CALIBRATION, ResultFile, TURNS};
+use workshop_results::file::{CALIBRATION, ROUNDS, ResultFile, TURNS};
 
 /// Languages that exercise chapters show from built code only.
 const BUILT: [&str; 5] = ["kotlin", "kt", "kts", "rust", "rs"];
@@ -100,6 +100,7 @@ fn unmeasured(page: &Page, workspace: &Workspace) -> Vec<PageFault> {
         let name = call.arguments.first()?;
         let command = match name.as_str() {
             CALIBRATION => "calibrate".to_owned(),
+            ROUNDS => "calibrate --rounds".to_owned(),
             TURNS => "calibrate --turns".to_owned(),
             "exercise-1" => "measure exercise-1".to_owned(),
             other => format!("measure {}", other.replace("exercise", "solution")),

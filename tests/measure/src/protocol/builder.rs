@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use workshop_results::file::Mode;
 
-    const TASKS: [&str; 4] = ["ping", "article", "best", "ladder"];
+    const TASKS: [&str; 5] = ["ping", "article", "best", "ladder", "calibration-rounds"];
 
     /// Every variant that a task measures, with the number of its reference; the exercise of each task is the first that has it.
     fn variants(catalogue: &Catalogue) -> anyhow::Result<Vec<(u8, String)>> {

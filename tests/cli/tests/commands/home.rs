@@ -21,7 +21,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The version of the course is in `Cargo.toml`; the changelog begins with it.
+/// The version of the course is in `Cargo.toml`; the changelog begins with it, and it's the one to cite.
 #[test]
 fn the_changelog_begins_with_the_version_of_the_course() {
     let changelog = read("CHANGELOG.md");
@@ -30,6 +30,8 @@ fn the_changelog_begins_with_the_version_of_the_course() {
         .find_map(|line| line.strip_prefix("### "))
         .expect("a version");
     assert_eq!(first.split(' ').next(), Some(env!("CARGO_PKG_VERSION")));
+    let version = concat!("\nversion: ", env!("CARGO_PKG_VERSION"), "\n");
+    assert!(read("CITATION.cff").contains(version), "CITATION.cff");
 }
 
 /// The README's picture shows the committed result of exercise 8. `WORKSHOP_DRAW=1` draws it again.

@@ -4,6 +4,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 language=${1:-de}
+[ -d "book-$language" ] || {
+    echo "there is no book-$language" >&2
+    exit 2
+}
 status=0
 for page in $(find "book-$language" -name '*.md' | sort); do
     english=book/${page#"book-$language/"}

@@ -8,6 +8,10 @@
     if (main) {
         main.id ||= 'content';
         main.tabIndex = -1;
+        // A page that the book's language doesn't have yet.
+        if (main.querySelector('.in-english')) {
+            main.lang = 'en';
+        }
         const skip = document.createElement('a');
         skip.className = 'skip';
         skip.href = `#${main.id}`;

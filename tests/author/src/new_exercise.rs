@@ -1,4 +1,4 @@
-//! `just new-exercise 15 from 8`: every file of a new exercise that continues another one, small and complete, for the author to
+//! `just new-exercise 25 from 8`: every file of a new exercise that continues another one, small and complete, for the author to
 //! change: a route that greets, its suite, hints, a chapter and two mistakes.
 
 use std::path::{Path, PathBuf};

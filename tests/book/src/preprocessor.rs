@@ -3,20 +3,23 @@
 //! mdbook does.
 
 use std::io::{Read, Write};
-use std::path::Path;
 
 use anyhow::Context;
 use mdbook_preprocessor::book::{Book, BookItem};
 use mdbook_preprocessor::{Preprocessor, PreprocessorContext};
 
 use crate::expand::Expander;
-use crate::site::Site;
-use crate::way::Way;
+use crate::fault::PageFault;
+use crate::html::block;
+use crate::site::{Site, translation};
+use crate::way::{self, Way};
 use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
 /// The macros make HTML, which is nothing to other renderers.
 pub const RENDERER: &str = "html";
+/// The language of the source.
+const ENGLISH: &str = "en";
 
 /// The preprocessor that book.toml calls by this name.
 pub struct Macros;
@@ -27,7 +30,7 @@ impl Preprocessor for Macros {
     }
 
     fn run(&self, context: &PreprocessorContext, book: Book) -> anyhow::Result<Book> {
-        expand(&context.root, book)
+        expand(context, book)
     }
 
     fn supports_renderer(&self, renderer: &str) -> anyhow::Result<bool> {
@@ -40,17 +43,20 @@ pub fn run(input: impl Read, mut output: impl Write) -> anyhow::Result<()> {
     let (context, book) = mdbook_preprocessor::parse_input(input)
         .map_err(|error| anyhow::anyhow!("{error:#}"))
         .context("mdBook did not send what a preprocessor expects; this command isn't for people; run just serve")?;
-    let book = expand(&context.root, book)?;
+    let book = expand(&context, book)?;
     serde_json::to_writer(&mut output, &book).context("cannot hand the book back to mdBook")?;
     output
         .flush()
         .context("cannot hand the book back to mdBook")
 }
 
-/// The book with its pages expanded; all their faults, if there are any.
-fn expand(root: &Path, mut book: Book) -> anyhow::Result<Book> {
-    let workspace = Workspace::at(root);
-    let site = Site::read(&workspace)?;
+/// The book with its pages expanded, in its language as far as it's translated; all their faults, if there are any.
+fn expand(context: &PreprocessorContext, mut book: Book) -> anyhow::Result<Book> {
+    let workspace = Workspace::at(&context.root);
+    let language = context.config.book.language.as_deref();
+    let language = language.unwrap_or(ENGLISH);
+    let english = Site::read(&workspace)?;
+    let site = english.clone().translated(&workspace, language)?;
     let expander = Expander::new(&workspace, &site)?;
     let way = Way::new(&workspace, &site, &expander.catalogue);
     let mut faults = Vec::new();
@@ -60,10 +66,21 @@ fn expand(root: &Path, mut book: Book) -> anyhow::Result<Book> {
             let Some(page) = path.and_then(|path| site.page(path)) else {
                 return;
             };
+            let is_translated = english.page(&page.path) != Some(page);
+            if is_translated {
+                chapter.name = way::title(page);
+            }
             chapter.name = way.chapter(page, &chapter.name);
             match expander.expand(page) {
                 Ok(text) => chapter.content = way.framed(page, &text),
+                Err(found) if is_translated => faults.extend(found.into_iter().map(|fault| {
+                    let file = translation(language).join(&page.path);
+                    PageFault { file, ..fault }
+                })),
                 Err(found) => faults.extend(found),
+            }
+            if language != ENGLISH && !is_translated {
+                chapter.content += &block("<span class=\"in-english\"></span>");
             }
         }
         BookItem::PartTitle(title) => *title = way.part(title),

@@ -27,6 +27,8 @@ pub fn render(workspace: &Workspace, into: Option<&Path>) -> anyhow::Result<()> 
 fn build(workspace: &Workspace, into: Option<&Path>) -> anyhow::Result<()> {
     let root = workspace.root();
     let mut config = Config::from_disk(root.join("book.toml"))?;
+    // As the program mdbook does: MDBOOK_BOOK__LANGUAGE=de is the book in German.
+    config.update_from_env()?;
     if let Some(folder) = into {
         config.build.build_dir = std::path::absolute(folder)?;
     }

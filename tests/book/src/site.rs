@@ -94,6 +94,18 @@ impl Site {
         Ok(Site { pages })
     }
 
+    /// The book in another language: pages that its folder has take the place of the English ones with the same path.
+    pub fn translated(mut self, workspace: &Workspace, language: &str) -> anyhow::Result<Self> {
+        let folder = workspace.root().join(translation(language));
+        for page in &mut self.pages {
+            let file = folder.join(&page.path);
+            if file.is_file() {
+                page.text = files::text(&file)?;
+            }
+        }
+        Ok(self)
+    }
+
     /// The page with this file, relative to the source folder.
     pub fn page(&self, path: &Path) -> Option<&Page> {
         self.pages.iter().find(|page| page.path == path)
@@ -104,6 +116,11 @@ impl Site {
         let mut pages = self.pages.iter();
         pages.find(|page| page.exercise("minutes") == Some(number))
     }
+}
+
+/// The folder with the pages in another language, seen from the checkout's root: `book-de`.
+pub fn translation(language: &str) -> PathBuf {
+    PathBuf::from(format!("book-{language}"))
 }
 
 /// The path without `.` and with each `..` taken together with what it leaves.
@@ -151,6 +168,28 @@ mod tests {
             Some("b.md".into())
         );
         assert_eq!(site.exercise_page(4), None);
+    }
+
+    #[test]
+    fn a_page_without_a_translation_stays_english() -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let write =
+            |file: &str, text: &str| files::write(&folder.path().join(file), text.as_bytes());
+        write(
+            "book/SUMMARY.md",
+            "# Summary\n\n- [One](x/one.md)\n- [Two](two.md)\n",
+        )?;
+        write("book/x/one.md", "# One\n")?;
+        write("book/two.md", "# Two\n")?;
+        write("book-de/x/one.md", "# Eins\n")?;
+        let workspace = Workspace::at(folder.path());
+        let titles = |language| -> anyhow::Result<Vec<String>> {
+            let site = Site::read(&workspace)?.translated(&workspace, language)?;
+            Ok(site.pages.into_iter().map(|page| page.text).collect())
+        };
+        assert_eq!(titles("de")?, ["# Eins\n", "# Two\n"]);
+        assert_eq!(titles("en")?, ["# One\n", "# Two\n"]);
+        Ok(())
     }
 
     #[test]

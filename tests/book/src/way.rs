@@ -15,8 +15,9 @@ use workshop_base::workspace::Workspace;
 
 /// How long a line of code takes to read, in seconds.
 const LINE: u32 = 3;
-/// The heading of the list of what is to be done.
+/// The heading of the list of what is to be done, in English; a translation keeps its id.
 const TASK: &str = "## Your task";
+const TASK_ID: &str = "{#your-task}";
 
 /// The part that nobody reads from its beginning to its end.
 const REFERENCE: &str = "Reference";
@@ -84,7 +85,8 @@ impl<'a> Way<'a> {
         if self.is_optional(page) {
             place += ", optional";
         }
-        if page.text.lines().any(|line| line == TASK) {
+        let is_task = |line: &str| line == TASK || line.ends_with(TASK_ID);
+        if page.text.lines().any(is_task) {
             place += " · <a href=\"#your-task\">to the task</a>";
         }
         Some(block(&format!("<p class=\"place\">{place}</p>")))
@@ -293,7 +295,7 @@ fn writes(exercise: &Exercise) -> String {
 }
 
 /// The words of the page's heading.
-fn title(page: &Page) -> String {
+pub fn title(page: &Page) -> String {
     let events = macros::parser(&page.text);
     let heading = events.skip_while(|event| !matches!(event, Event::Start(Tag::Heading { .. })));
     let heading = heading.take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));

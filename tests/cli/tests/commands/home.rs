@@ -21,7 +21,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The version of the course is in `Cargo.toml`; the changelog begins with it.
+/// The version of the course is in `Cargo.toml`; the changelog begins with it, and it's the one to cite.
 #[test]
 fn the_changelog_begins_with_the_version_of_the_course() {
     let changelog = read("CHANGELOG.md");
@@ -30,6 +30,8 @@ fn the_changelog_begins_with_the_version_of_the_course() {
         .find_map(|line| line.strip_prefix("### "))
         .expect("a version");
     assert_eq!(first.split(' ').next(), Some(env!("CARGO_PKG_VERSION")));
+    let version = concat!("\nversion: ", env!("CARGO_PKG_VERSION"), "\n");
+    assert!(read("CITATION.cff").contains(version), "CITATION.cff");
 }
 
 /// The README's picture shows the committed result of exercise 8. `WORKSHOP_DRAW=1` draws it again.
@@ -127,12 +129,9 @@ fn picture(result: &Value) -> String {
 #[test]
 fn an_update_keeps_a_learners_edits() {
     let page = read("book/updating.md");
-    let blocks: Vec<&str> = page
-        .split("```sh\n")
-        .skip(1)
-        .map(|block| block.split("```").next().unwrap())
-        .collect();
-    let [pull, on_top, mine, decided] = blocks[..] else {
+    let blocks = commands(&page);
+    // The others are for those who come from an edition with other numbers.
+    let [pull, on_top, mine, decided, ..] = blocks[..] else {
         panic!("the page has {} blocks of commands", blocks.len());
     };
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -194,6 +193,65 @@ fn an_update_keeps_a_learners_edits() {
     let state = String::from_utf8_lossy(&state.stdout);
     assert_eq!(state, format!(" M {other}\n M {edited}\n"));
     passes(&learner, "git diff --quiet HEAD origin/main");
+}
+
+/// The commands for those who come from an edition with other numbers: what was edited moves with its folder, and what was added
+/// is brought along, whether it's committed or not.
+#[test]
+fn an_update_that_renumbers_exercises_keeps_a_learners_edits() {
+    let page = read("book/updating.md");
+    let blocks = commands(&page);
+    let [_, _, _, _, update, bring, ..] = blocks[..] else {
+        panic!("the page has {} blocks of commands", blocks.len());
+    };
+    for commit in ["true", "git add --all && git commit --quiet --message mine"] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (course, learner) = (folder.path().join("course"), folder.path().join("learner"));
+        fs::create_dir(&course).unwrap();
+        passes(
+            &course,
+            "git init --quiet --initial-branch main
+             mkdir -p exercises/23-bunks/src exercises/18-an-empty-folder solutions/18-an-empty-folder
+             seq 10 >exercises/23-bunks/src/main.rs
+             echo task >exercises/18-an-empty-folder/README.md
+             seq 20 30 >solutions/18-an-empty-folder/main.rs
+             git add --all && git commit --quiet --message 'A version'",
+        );
+        passes(folder.path(), "git clone --quiet course learner");
+        passes(
+            &course,
+            "git mv exercises/23-bunks exercises/09-bunks
+             git mv exercises/18-an-empty-folder exercises/24-an-empty-folder
+             git mv solutions/18-an-empty-folder solutions/24-an-empty-folder
+             git commit --quiet --message 'New numbers'",
+        );
+        passes(
+            &learner,
+            "echo mine >>exercises/23-bunks/src/main.rs
+             echo added >exercises/23-bunks/src/booking.rs
+             echo crate >exercises/18-an-empty-folder/main.rs",
+        );
+        passes(&learner, commit);
+        passes(&learner, update);
+        passes(&learner, bring);
+        let found = run(
+            &learner,
+            "ls exercises solutions/24-an-empty-folder; cat exercises/*/src/booking.rs exercises/24-an-empty-folder/main.rs; tail -n 1 exercises/*/src/main.rs",
+        );
+        assert_eq!(
+            String::from_utf8_lossy(&found.stdout),
+            "exercises:\n09-bunks\n24-an-empty-folder\n\nsolutions/24-an-empty-folder:\nmain.rs\nadded\ncrate\nmine\n",
+            "{commit}"
+        );
+    }
+}
+
+/// The commands of a page, block by block.
+fn commands(page: &str) -> Vec<&str> {
+    let blocks = page.split("```sh\n").skip(1);
+    blocks
+        .map(|block| block.split("```").next().unwrap())
+        .collect()
 }
 
 fn run(folder: &Path, script: &str) -> Output {

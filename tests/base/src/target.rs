@@ -100,7 +100,7 @@ mod tests {
             ("exercise3", "exercise-3"),
             ("Exercise-3", "exercise-3"),
             ("ex 3", "exercise-3"),
-            ("exercise-3", "exercise-3"),
+            ("exercise-03", "exercise-3"),
             ("exercises/03-read-a-record", "exercise-3"),
             ("solution_20", "solution-20"),
             ("Kotlin", "kotlin"),

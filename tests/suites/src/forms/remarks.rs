@@ -341,7 +341,7 @@ mod tests {
     fn pull_request() -> (Workspace, Exercise, PullRequest) {
         let workspace = Workspace::find().expect("the checkout");
         let catalogue = Catalogue::read(&workspace).expect("the exercises");
-        let exercise = catalogue.get(24).expect("exercise 10").clone();
+        let exercise = catalogue.get(10).expect("exercise 10").clone();
         let request = PullRequest::of(&workspace, &exercise).expect("a pull request");
         (workspace, exercise, request)
     }

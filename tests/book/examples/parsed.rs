@@ -1,4 +1,4 @@
-//! For the page "Types that can't be wrong": `cargo run -p workshop-book --example parsed`.
+//! For the page "What the port didn't need": `cargo run -p workshop-book --example parsed`.
 
 #![expect(
     clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! For the page "Nobody answers": `cargo run -p workshop-book --example printer`.
+//! For the page "Cancellation is drop": `cargo run -p workshop-book --example printer`.
 
 use std::{io, time::Duration};
 

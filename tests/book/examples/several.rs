@@ -1,4 +1,4 @@
-//! For the page "Several tasks, one value": `cargo run -p workshop-book --example several`.
+//! For the page "What the port didn't need": `cargo run -p workshop-book --example several`.
 
 use std::{
     cell::RefCell,

@@ -19,6 +19,8 @@ const LINE: u32 = 3;
 const TASK: &str = "## Your task";
 const TASK_ID: &str = "{#your-task}";
 
+/// The part behind the core way, for those who go on.
+const AFTERWARDS: &str = "Afterwards";
 /// The part that nobody reads from its beginning to its end.
 const REFERENCE: &str = "Reference";
 /// The parts that are books of their own, behind the course: *next* doesn't lead there.
@@ -65,12 +67,13 @@ impl<'a> Way<'a> {
             true => block(&format!("<span class=\"{what}\"></span>")),
             false => String::new(),
         };
-        let is_core = self.is_on_the_core_way(page);
+        let is_core = self.core().any(|one| one.path == page.path);
         let marks = mark(begins, "book-begins") + &mark(ends, "book-ends") + &mark(is_core, "core-way");
         format!("{title}\n{place}{rest}{next}{marks}")
     }
 
-    /// `The port, 9 of 27`, and whether one can leave it out. Pages of a part without an exercise are read in any order.
+    /// `The port, 9 of 27`, whether one can leave it out, and what it takes. Pages of a part without an exercise are read in any order, and
+    /// an exercise says its minutes itself.
     fn place(&self, page: &Page) -> Option<String> {
         let part = page.part.as_ref()?;
         let pages = self.site.pages.iter();
@@ -84,6 +87,11 @@ impl<'a> Way<'a> {
         }
         if self.is_optional(page) {
             place += ", optional";
+        }
+        let says_minutes = page.calls().any(|call| call.name == "minutes");
+        if !says_minutes && !is_reference(page) && book(page).is_none() {
+            let takes = self.takes(page).replacen("About", "about", 1);
+            place += &format!(" · {}", escape(takes.trim_end_matches('.')));
         }
         let is_task = |line: &str| line == TASK || line.ends_with(TASK_ID);
         if page.text.lines().any(is_task) {
@@ -107,7 +115,8 @@ impl<'a> Way<'a> {
         let lead = if leaves { "Next, optional:" } else { "Next:" };
         let mut next = to(&ahead, lead);
         if leaves {
-            let core = self.later(ahead.page).find(|page| !self.is_optional(page));
+            let way = |page: &&Page| !self.is_optional(page) && !is_reference(page);
+            let core = self.later(ahead.page).find(way);
             next += &core.map_or_else(String::new, |core| {
                 to(&self.ahead(core), "The core way goes on with:")
             });
@@ -128,6 +137,15 @@ impl<'a> Way<'a> {
     }
 
     fn ahead(&self, page: &'a Page) -> Ahead<'a> {
+        Ahead {
+            page,
+            title: title(page),
+            what: self.takes(page),
+        }
+    }
+
+    /// What a page takes and what one writes there, as `Ahead` has it.
+    fn takes(&self, page: &Page) -> String {
         let reading = self.reading(page);
         let exercise = self.exercise(page);
         let case = page
@@ -149,11 +167,7 @@ impl<'a> Way<'a> {
             },
         };
         let plural = if minutes == 1 { "" } else { "s" };
-        Ahead {
-            page,
-            title: title(page),
-            what: format!("About {minutes} minute{plural}: {writes}."),
-        }
+        format!("About {minutes} minute{plural}: {writes}.")
     }
 
     /// The minutes that the words and the code of this page take to read.
@@ -193,8 +207,12 @@ impl<'a> Way<'a> {
         self.catalogue.get(number).ok()
     }
 
-    /// True on an optional exercise's page and on those that lead to it; after the last exercise of a part, as that one is.
+    /// True on an optional exercise's page and on those that lead to it; after the last exercise of a part, as that one is. Also behind
+    /// the core way.
     fn is_optional(&self, page: &Page) -> bool {
+        if page.part.as_deref() == Some(AFTERWARDS) {
+            return true;
+        }
         let of_part = |one: &&Page| one.part == page.part;
         let mut ahead = self.later(page).filter(of_part);
         let here = self.exercise(page);
@@ -206,19 +224,11 @@ impl<'a> Way<'a> {
         here.or_else(before).is_some_and(|exercise| !exercise.core)
     }
 
-    /// How many words are read on the core way.
-    pub fn core_words(&self) -> usize {
+    /// The pages of the core way: from the preface to the last one before the reference.
+    pub fn core(&self) -> impl Iterator<Item = &'a Page> {
         let pages = self.site.pages.iter();
-        let way = pages.filter(|page| self.is_on_the_core_way(page));
-        way.map(minutes::words).sum()
-    }
-
-    /// Whether a page is on the core way: from the preface to the last page before the reference, without what is optional.
-    fn is_on_the_core_way(&self, page: &Page) -> bool {
-        let is_reference = |one: &&Page| one.part.as_deref() == Some(REFERENCE);
-        let course = self.site.pages.iter().take_while(|one| !is_reference(one));
-        let mut course = course.map(|one| &one.path);
-        course.any(|path| *path == page.path) && !self.is_optional(page)
+        let way = pages.take_while(|page| !is_reference(page));
+        way.filter(|page| !self.is_optional(page))
     }
 
     /// A part as the sidebar has it: with the hours of its exercises, and whether all of them are optional.
@@ -253,6 +263,10 @@ impl<'a> Way<'a> {
         }
         name
     }
+}
+
+fn is_reference(page: &Page) -> bool {
+    page.part.as_deref() == Some(REFERENCE)
 }
 
 /// The part that is a book of its own; none is the course.
@@ -400,12 +414,27 @@ mod tests {
     #[test]
     fn the_last_page_has_nothing_after_it_and_is_on_no_track() {
         let page = framed(4);
-        assert!(page.contains("<p class=\"place\">After</p>"), "{page}");
+        let place = "<p class=\"place\">After · about 1 minute: reading</p>";
+        assert!(page.contains(place), "{page}");
         assert!(
             !page.contains("class=\"way-on\"") && !page.contains("optional"),
             "{page}"
         );
         assert!(framed(3).contains("The ladder, 3 of 3, optional"));
+    }
+
+    #[test]
+    fn the_core_way_ends_before_what_comes_afterwards() {
+        let (workspace, mut site) = (checkout(), site());
+        site.pages[1].part = Some(AFTERWARDS.to_owned());
+        site.pages[4].part = Some(REFERENCE.to_owned());
+        let catalogue = Catalogue::read(&workspace).expect("the exercises");
+        let way = Way::new(&workspace, &site, &catalogue);
+        let core: Vec<&Page> = way.core().collect();
+        assert_eq!(core, [&site.pages[0]]);
+        let last = way.framed(&site.pages[0], &site.pages[0].text);
+        assert!(last.contains("Next, optional:"), "{last}");
+        assert!(!last.contains("The core way goes on with:"), "{last}");
     }
 
     #[test]

@@ -24,7 +24,9 @@ use workshop_base::outcome::Trouble;
 use workshop_base::workspace::Workspace;
 
 /// The most words on the core way.
-const CORE_WAY: usize = 34_500;
+const CORE_WORDS: usize = 32_000;
+/// The most pages on it.
+const CORE_PAGES: usize = 40;
 /// Where the pages are listed.
 const SUMMARY: &str = "book/SUMMARY.md";
 
@@ -50,11 +52,13 @@ pub fn source(workspace: &Workspace) -> anyhow::Result<Vec<PageFault>> {
     let mut faults = minutes::check(workspace, &site, &expander.catalogue)?;
     faults.extend(question::check(workspace)?);
     faults.extend(picture::check(workspace, &site)?);
-    let words = Way::new(workspace, &site, &expander.catalogue).core_words();
-    if words > CORE_WAY {
-        let problem = Trouble::new(format!("the core way has {words} words"))
-            .expected(format!("at most {CORE_WAY}"))
-            .next("shorten its pages, or move one to a track or to the reference");
+    let way = Way::new(workspace, &site, &expander.catalogue);
+    let words: usize = way.core().map(minutes::words).sum();
+    let pages = way.core().count();
+    if words > CORE_WORDS || pages > CORE_PAGES {
+        let problem = Trouble::new(format!("the core way has {words} words on {pages} pages"))
+            .expected(format!("at most {CORE_WORDS} on {CORE_PAGES}"))
+            .next("shorten its pages, merge two, or move one to a track");
         faults.push(PageFault::new(SUMMARY, 0, problem));
     }
     for page in &site.pages {

@@ -68,7 +68,8 @@ impl<'a> Way<'a> {
             false => String::new(),
         };
         let is_core = self.core().any(|one| one.path == page.path);
-        let marks = mark(begins, "book-begins") + &mark(ends, "book-ends") + &mark(is_core, "core-way");
+        let marks =
+            mark(begins, "book-begins") + &mark(ends, "book-ends") + &mark(is_core, "core-way");
         format!("{title}\n{place}{rest}{next}{marks}")
     }
 
@@ -456,7 +457,10 @@ mod tests {
     #[test]
     fn the_core_way_is_marked_for_the_printer() {
         let is_marked = |at: usize| framed(at).contains("core-way\"");
-        assert_eq!([0, 1, 2, 3, 4].map(is_marked), [true, false, false, false, true]);
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(is_marked),
+            [true, false, false, false, true]
+        );
     }
 
     #[test]

@@ -41,7 +41,11 @@ async fn done(workspace: &Workspace, command: AuthorCommand) -> anyhow::Result<O
             target,
             quick,
             anew,
-        } => verify::run(workspace, &target, quick, anew).await,
+            one_in,
+        } => {
+            let share = verify::Share::of(workspace, one_in);
+            verify::run(workspace, &target, quick, anew, share).await
+        }
         AuthorCommand::Test => test::run(workspace).await,
         AuthorCommand::Carry { target, since } => carrying::run(workspace, target, since),
         AuthorCommand::StarterPatch { target } => {

@@ -1,5 +1,8 @@
 //! `just verify`: the author's gate, for one exercise or all.
 
+use std::num::NonZeroUsize;
+
+use crate::chain::git::git;
 use crate::gate::{self, Gate, Judgment};
 use workshop::references::Reference;
 use workshop::ways::OtherWay;
@@ -13,6 +16,33 @@ use workshop_base::workspace::Workspace;
 use workshop_harness::build;
 use workshop_postgres::Server;
 
+/// Which of the mistakes are judged: one in so many, and with each commit others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    one_in: usize,
+    from: usize,
+}
+
+impl Share {
+    /// One in so many, as the newest commit has it; outside of a repository always the same.
+    pub fn of(workspace: &Workspace, one_in: NonZeroUsize) -> Share {
+        let commit = git(workspace.root(), ["rev-parse", "HEAD"]).ok();
+        let commit = commit.filter(|output| output.status.success());
+        let commit = commit.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+        Share::at(&commit.unwrap_or_default(), one_in.get())
+    }
+
+    fn at(commit: &str, one_in: usize) -> Share {
+        let begin = commit.get(..8).unwrap_or("0");
+        let from = usize::from_str_radix(begin, 16).unwrap_or(0) % one_in;
+        Share { one_in, from }
+    }
+
+    fn has(self, number: usize) -> bool {
+        number % self.one_in == self.from
+    }
+}
+
 /// Verifies one exercise, or all; `quick`, without lints, and beside one exercise without what it shares with others. `anew`, kept
 /// verdicts don't count.
 pub async fn run(
@@ -20,12 +50,17 @@ pub async fn run(
     which: &str,
     quick: bool,
     anew: bool,
+    share: Share,
 ) -> anyhow::Result<Outcome> {
     let catalogue = Catalogue::read(workspace)?;
     // A slip is answered before a server is started for it.
     let exercises = chosen(&catalogue, which)?;
     let server = Server::ensure(workspace).await?;
     println!("on {}", server.describe());
+    if share.one_in > 1 {
+        let rest = "other commits judge the others, and each night judges all";
+        println!("of the mistakes, one in {}: {rest}", share.one_in);
+    }
     build::members(workspace, &exercises, true).await?;
     let gate = Gate::new(workspace, &server, &catalogue, anew)?;
     let mut shared = vec![gate.book()];
@@ -38,7 +73,7 @@ pub async fn run(
     judgments.extend(shared.into_iter().map(|judgment| (title.clone(), judgment)));
     for exercise in exercises {
         let title = format!("{} {}", exercise.name(), exercise.title);
-        let of_exercise = of_exercise(&gate, workspace, exercise, quick)?.into_iter();
+        let of_exercise = of_exercise(&gate, workspace, exercise, quick, share)?.into_iter();
         judgments.extend(of_exercise.map(|judgment| (title.clone(), judgment)));
     }
     let tally = gate::tell(judgments, false).await?;
@@ -67,6 +102,7 @@ fn of_exercise<'a>(
     workspace: &Workspace,
     exercise: &'a Exercise,
     quick: bool,
+    share: Share,
 ) -> anyhow::Result<Vec<Judgment<'a>>> {
     let mut judgments = vec![gate.files(exercise)];
     if exercise.is_rust() && !quick {
@@ -83,6 +119,7 @@ fn of_exercise<'a>(
         }
         judgments.push(gate.has_mistakes(&mistakes));
         let mistakes = mistakes.into_iter().enumerate();
+        let mistakes = mistakes.filter(|(number, _)| share.has(*number));
         judgments.extend(mistakes.map(|(number, mistake)| gate.mistake(exercise, mistake, number)));
         let ways = OtherWay::all(&exercise.solution(workspace))?
             .into_iter()
@@ -94,4 +131,22 @@ fn of_exercise<'a>(
         judgments.extend(incidents.map(|incident| gate.incident(exercise, incident)));
     }
     Ok(judgments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mistake_is_in_the_share_of_some_commit_and_without_a_share_in_each() {
+        let commits = ["a0000000ff", "a0000001ff", "a0000002ff"];
+        for number in 0..10 {
+            let judging = |one_in| {
+                let shares = commits.map(|commit| Share::at(commit, one_in));
+                shares.iter().filter(|share| share.has(number)).count()
+            };
+            assert_eq!((judging(3), judging(1)), (1, 3), "{number}");
+        }
+        assert!(Share::at("", 2).has(0));
+    }
 }

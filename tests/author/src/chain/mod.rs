@@ -6,7 +6,7 @@
 //! a commit ([`git`]) is merged into each of them ([`carry`]), by git as well ([`merge`]).
 
 pub mod carry;
-mod git;
+pub mod git;
 mod merge;
 
 use std::path::Path;

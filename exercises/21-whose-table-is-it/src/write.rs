@@ -58,7 +58,7 @@ pub async fn mark(
 /// ids that no record has. The ids are in ascending order, each once.
 ///
 /// The records are locked first, in ascending order. Two requests that name the same records then
-/// wait in line. Were each to lock in an order of its own, each could hold what the other waits for.
+/// wait in line. If each locked in its own order, each could hold what the other waits for.
 ///
 /// # Errors
 /// The database does not answer.

@@ -1,4 +1,4 @@
-//! The log: one JSON object a line, on standard error. And beside it, from the same `tracing`, the spans of the telemetry.
+//! The log: one JSON object per line, on standard error. From the same `tracing` come the spans of the telemetry.
 
 use std::{io, panic};
 

@@ -1,4 +1,4 @@
-//! What is measured of all requests together: how many there are, how long they take, and how many are under way.
+//! The metrics of all requests together: their number, their duration, and how many are under way.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ const SECONDS: [f64; 14] = [
 ];
 
 // ANCHOR: measures
-/// Measures each request, by its route. Its path would not do: each id would be a series of its own.
+/// Measures each request, by its route. By its path, each id would be a series of its own.
 pub struct Measures {
     duration: Histogram<f64>,
     active: UpDownCounter<i64>,

@@ -1,4 +1,4 @@
-//! The span of a request: its begin, its end, and the layer around each handler that runs it inside. Each line that is logged inside
+//! The span of a request: its start, its end, and the layer around each handler that runs it inside. Each line that is logged inside
 //! it has the ids of request and trace, also those of libraries, which know nothing of requests.
 
 use opentelemetry::trace::{Status as Outcome, TraceContextExt};
@@ -13,7 +13,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 use crate::{request_id::RequestId, trace_context};
 
 // ANCHOR: request-span
-/// The span of this request. It is as urgent as an error, so that it is there at every `LOG_LEVEL`.
+/// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
 ///
 /// Name and parent are known from the beginning: a span that has been started changes neither.
 pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {

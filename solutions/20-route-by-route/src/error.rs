@@ -13,7 +13,7 @@ use tracing::error;
 use crate::{causes::with_causes, problem::Problem, text::MAX_TEXT_BYTES};
 
 // ANCHOR: error
-/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+/// The reason why a request failed. A handler returns it as the `Err` of its `Result`.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The text cannot be read.

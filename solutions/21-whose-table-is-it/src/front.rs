@@ -25,7 +25,7 @@ pub struct Front {
 }
 
 impl Front {
-    /// Opens nothing yet.
+    /// Opens no connection yet.
     pub fn new(settings: &Settings) -> Front {
         let kotlin = Kotlin::new(settings);
         Front { kotlin }

@@ -101,7 +101,7 @@ async fn always_follow(databases: Databases, from: Side) {
     let mut last_line = String::new();
     loop {
         if let Err(error) = databases.follow(from).await {
-            // One line, however long it lasts.
+            // One line per outage, however long it lasts.
             let line = format!("the outbox of {} waits: {error}", from.name());
             if line != last_line {
                 warn!("{line}");

@@ -10,10 +10,10 @@ use tokio::{
 
 use crate::{error::Error, outage::is_stale_plan, pool::Pool, schema::Schema, settings::Settings};
 
-/// What the answer of a database that gives up has to come back.
+/// The time for an answer to arrive after the database has given up.
 const ON_ITS_WAY: Duration = Duration::from_millis(50);
 
-/// A pool of connections, and a time limit for what is done on each.
+/// A pool of connections, and a time limit for the work on each.
 #[derive(Clone)]
 pub struct Database {
     pool: Arc<Pool>,
@@ -109,7 +109,7 @@ impl Database {
         Ok(result?)
     }
 
-    /// Asks the database anything, to see whether it answers.
+    /// Checks that the database answers.
     ///
     /// # Errors
     /// It doesn't answer.

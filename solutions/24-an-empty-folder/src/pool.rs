@@ -1,4 +1,4 @@
-//! The pool: connections are opened when somebody needs one, are lent to one request at a time, and are closed unless
+//! The pool: connections are opened on demand, are lent to one request at a time, and are closed unless
 //! the work on them has ended well.
 
 use std::{
@@ -18,7 +18,7 @@ use crate::error::Error;
 /// A connection used within this time is lent again without a ping.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// A connection that is older is not lent again: its session has grown in the server, and its address may belong to another one now.
+/// The maximum age of a connection: its session grows in the server, and its address may belong to another server by now.
 const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
 /// How long a server isn't asked for another connection that has refused one too many.
@@ -35,7 +35,7 @@ struct Connections {
 }
 
 impl managed::Manager for Connections {
-    /// A place in the pool, with the connection in it unless that is lent, was closed, or was refused.
+    /// A slot of the pool, with its connection unless that is lent, closed, or was refused.
     type Type = Option<PgConnection>;
     type Error = sqlx::Error;
 
@@ -144,7 +144,7 @@ impl Pool {
 
 /// A connection that is lent, and the place that it was taken from: others call it a *guard*.
 ///
-/// Dropped as it is, it closes the connection and then frees the place: an answer may still be on
+/// If it is just dropped, it closes the connection and then frees the slot: an answer may still be on
 /// its way, or half a transaction open, and the next request must not get either.
 pub struct Lent {
     pub connection: PgConnection,
@@ -153,7 +153,7 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// Puts the connection back into its place, for the next request. Nothing may be under way on it.
+    /// Returns the connection to the pool, for the next request. Nothing may be under way on it.
     pub fn give_back(mut self) {
         *self.place = Some(self.connection);
         drop(self.place);

@@ -53,12 +53,12 @@ impl Schema {
         let schema = Schema::default();
         let migrating = schema.clone();
         let database = database.options([
-            // Some databases are read-only for those who do not ask otherwise.
+            // Some databases are read-only by default.
             ("default_transaction_read_only", "off".to_owned()),
             ("statement_timeout", LIMIT.as_millis().to_string()),
             // Every query of a table queues behind an ALTER that waits for it, so the wait is short, and tried again.
             ("lock_timeout", "1s".to_owned()),
-            // When the line falls silent, the database ends the session, and with it the lock.
+            // If the connection goes silent, the database ends the session and releases the lock.
             ("idle_session_timeout", "10s".to_owned()),
             ("idle_in_transaction_session_timeout", "10s".to_owned()),
         ]);

@@ -122,7 +122,7 @@ async fn told_to_stop() {
     }
 }
 
-/// Says why the service does not run, and gives the exit code for it.
+/// Prints why the service can't run, and returns its exit code.
 pub fn refuse(reason: &str) -> ExitCode {
     eprintln!("{reason}");
     ExitCode::FAILURE

@@ -35,7 +35,7 @@ const KEY: &str = "valid_key";
 const SECRET: &str = "let-me-in-4711";
 /// A hook where nothing listens.
 const AWAY: &str = "http://127.0.0.1:1/let-me-in-4711";
-/// The most requests that tell the hook at the same time.
+/// The maximum number of concurrent calls to the hook.
 const PLACES: u32 = 4;
 
 async fn post(client: &Client, record: u32, text: &str) -> Result<Answer, Failure> {

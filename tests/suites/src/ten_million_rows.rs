@@ -59,7 +59,7 @@ const CUT_OFF_AFTER: Duration = Duration::from_secs(1);
 
 // Pages.
 
-/// A page of records.
+/// Reads a page of records.
 #[derive(Serialize, Deserialize)]
 struct RecordsPage {
     records: Vec<RecordRow>,

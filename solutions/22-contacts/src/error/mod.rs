@@ -25,7 +25,7 @@ use tracing::{error, warn};
 use self::{causes::with_causes, dav::DavError, problem::Problem, rate_limit::RateLimit};
 
 // ANCHOR: error
-/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+/// The reason why a request failed. A handler returns it as the `Err` of its `Result`.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The client has not said who it is, or has got it wrong.
@@ -123,7 +123,7 @@ impl Error {
     }
 }
 
-/// Every request of an outage fails for the same reason, so one line per second and reason tells enough.
+/// Every request of an outage fails for the same reason, so one line per second and reason is enough.
 static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
@@ -135,7 +135,7 @@ impl IntoResponse for Error {
         let detail = match &self {
             Error::Dav(error) => return error.to_response(),
             Error::Panicked | Error::Query(_) => "an unexpected error occurred".to_owned(),
-            // Their own text is for the client.
+            // Their texts are meant for the client.
             Error::Unauthorized
             | Error::Forbidden
             | Error::BadRequest(_)
@@ -184,15 +184,15 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether it is the database's trouble, which may pass, rather than the query's.
+/// Whether the database is at fault, which may pass, rather than the query.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
-        // The next one is prepared for the new schema.
+        // The next attempt prepares it for the new schema.
         stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         error => match code_of(error).as_deref() {
             // Only for reading since another server took over, no table yet, out of memory, too many connections, closed to
-            // connections, a lock that did not come, took too long.
+            // connections, lock not available, took too long.
             Some("25006" | "42P01" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
             // Lost, refused, no such database, rolled back, stopping.
             Some(code) => ["08", "28", "3D", "40", "57P"]
@@ -206,9 +206,9 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
 /// Whether the schema has changed since the statement was prepared. The database then refuses it, and has done nothing.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match code_of(error).as_deref() {
-        // There is no such statement.
+        // No such prepared statement.
         Some("26000") => true,
-        // The code alone says "not supported", and that is a bug of ours.
+        // The code alone says "not supported", which would be a bug of ours.
         Some("0A000") => routine_of(error) == Some("RevalidateCachedQuery"),
         _ => false,
     }

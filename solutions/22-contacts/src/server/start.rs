@@ -119,7 +119,7 @@ async fn stop_signal() -> io::Result<()> {
     }
 }
 
-/// Says why the service does not run, and gives the exit code for it.
+/// Prints why the service can't run, and returns its exit code.
 pub fn refuse(reason: &impl Display) -> ExitCode {
     eprintln!("{reason}");
     ExitCode::FAILURE

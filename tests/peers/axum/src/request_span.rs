@@ -20,7 +20,7 @@ use tracing::{Span, error_span, field::Empty};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 // ANCHOR: request-span
-/// The span of this request. It is as urgent as an error, so that it is there at every `LOG_LEVEL`.
+/// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
 ///
 /// Name and parent are known from the beginning: a span that has been started changes neither. `DefaultMakeSpan` would record the
 /// whole URI, whose query may hold a key.
@@ -101,7 +101,7 @@ fn caller(request: &Request) -> Context {
     TraceContextPropagator::new().extract_with_context(&Context::new(), &headers)
 }
 
-/// Writes the headers that make the span of this context the caller.
+/// Writes the headers that make this context's span the parent.
 pub fn pass_on(context: &Context, headers: &mut reqwest::header::HeaderMap) {
     TraceContextPropagator::new().inject_context(context, &mut HeaderInjector(headers));
 }

@@ -1,4 +1,4 @@
-//! The telemetry: where spans and metrics go, which traces are kept, and that the last spans are sent before the service ends.
+//! The telemetry: where spans and metrics go, which traces are kept, and how the last spans are sent before the service ends.
 
 use std::{thread, time::Duration};
 
@@ -21,7 +21,7 @@ use crate::{
 /// How long the last exports may hold up the end of the service.
 const LAST_EXPORTS: Duration = Duration::from_secs(2);
 
-/// Why there is no telemetry.
+/// The reason why there is no telemetry.
 #[derive(Debug, Error)]
 pub enum NoTelemetry {
     #[error("OTEL_EXPORTER_OTLP_ENDPOINT cannot be used: {0}")]
@@ -41,7 +41,7 @@ pub struct Telemetry {
 
 impl Telemetry {
     /// Starts the threads that send. Where to, how often and how much is said by the variables `OTEL_…`, which
-    /// the SDK reads itself.
+    /// them itself.
     pub fn start(settings: &TelemetrySettings) -> Result<Telemetry, NoTelemetry> {
         let client = OnTheRuntime::new(settings.timeout)?;
         let service = Resource::builder()
@@ -71,7 +71,7 @@ impl Telemetry {
         Ok(Telemetry { spans, metrics })
     }
 
-    /// What begins spans.
+    /// The tracer, which starts spans.
     pub fn tracer(&self) -> SdkTracer {
         self.spans.tracer("records")
     }

@@ -13,7 +13,7 @@ use crate::{outage::is_outage, problem::Problem};
 /// What a client is told of a bug: it has no business with SQL, hosts or users.
 pub const UNEXPECTED: &str = "an unexpected error occurred";
 
-/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+/// The reason why a request failed. A handler returns it as the `Err` of its `Result`.
 #[derive(Debug)]
 pub enum Error {
     /// The client has to ask for something else, or in another way: `detail` says so to a person.
@@ -68,7 +68,7 @@ impl<'r> Responder<'r, 'static> for Error {
     }
 }
 
-/// Tells an outage from a query that is wrong. Thanks to this, `?` does the rest.
+/// Distinguishes an outage from a wrong query. Thanks to this, `?` does the rest.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {

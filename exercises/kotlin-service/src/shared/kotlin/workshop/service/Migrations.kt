@@ -23,13 +23,13 @@ private fun Connection.migrate(
 ) {
     autoCommit = false
     createStatement().use { statement ->
-        // Some databases are read-only for those who do not ask otherwise.
+        // Some databases are read-only by default.
         statement.execute("SET TRANSACTION READ WRITE")
         // Requests queue behind an ALTER that waits for its lock, and they wait no longer than this.
         statement.execute("SET LOCAL lock_timeout = '1s'")
         // The database gives up when we do. Otherwise each attempt would leave a backend behind that goes on.
         statement.execute("SET LOCAL statement_timeout = ${timeout.inWholeMilliseconds}")
-        // When the line falls silent, the database ends the session, and with it the lock.
+        // If the connection goes silent, the database ends the session and releases the lock.
         statement.execute("SET LOCAL idle_in_transaction_session_timeout = '10s'")
         statement.execute("SELECT pg_advisory_xact_lock($lock)")
         scripts.forEach { statement.execute(resource(it)) }

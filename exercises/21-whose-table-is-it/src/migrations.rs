@@ -27,7 +27,7 @@ use crate::{error::is_outage, settings::Settings};
 /// The columns that this release reads.
 const NEEDED: &str = "SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0";
 
-/// What the first start beside the other service does, and no later one.
+/// Runs at the first start beside the other service, and at no later one.
 const FOLLOW: &str = "UPDATE visits_ownership SET owner = 'kotlin', epoch = 1, shared = true \
                       WHERE epoch = 0";
 
@@ -41,7 +41,7 @@ const FOLLOW: &str = "UPDATE visits_ownership SET owner = 'kotlin', epoch = 1, s
 /// for the other. A migration that fails or times out leaves the lock on its connection. So it has a
 /// connection of its own, which is closed afterwards.
 ///
-/// With another service beside it, a database that has never been shared follows that one.
+/// Beside another service, a database that has never been shared becomes its follower.
 async fn migrate(
     database: PgConnectOptions,
     limit: Duration,

@@ -49,11 +49,11 @@ pub struct DatabaseSettings {
 
 /// The service that visits are shared with.
 pub struct KotlinSettings {
-    /// Where it answers.
+    /// Its address.
     pub url: Url,
     /// Its database.
     pub database: PgConnectOptions,
-    /// How long an outbox rests when nobody says that there is something in it.
+    /// How long to wait before polling an outbox, if no notification comes.
     pub poll: Duration,
 }
 

@@ -21,7 +21,7 @@ pub async fn visit(
     mark(id, true, front, database).await
 }
 
-/// The same for somebody who has scanned the wrong tag: the record is not visited then.
+/// Takes a visit back, for a hiker who has scanned the wrong tag.
 #[delete("/records/<id>/visit")]
 pub async fn take_back(
     _key: ApiKey,

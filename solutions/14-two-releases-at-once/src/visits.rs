@@ -70,7 +70,7 @@ pub async fn visits(
 // ANCHOR_END: visits
 
 // ANCHOR: mark
-/// Marks all of these records, and answers an empty list; or none of them, and answers the ids that
+/// Marks all of these records, and returns an empty list; or none of them, and returns the ids that
 /// no record has. The ids are in ascending order, each once.
 ///
 /// The records are locked first, in ascending order. Two requests that name the same records then

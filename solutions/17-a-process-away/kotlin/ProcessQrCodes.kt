@@ -1,4 +1,4 @@
-// Draws QR codes with a program of their own: a process for each, the text goes in and the image comes out.
+// Draws QR codes with a separate program: one process per code, the text goes in and the image comes out.
 package workshop.qrcode
 
 import kotlinx.coroutines.Dispatchers
@@ -40,7 +40,7 @@ class ProcessQrCodes(
             }
         }
 
-    /** A list of one word: no shell reads it. What the program says on standard error goes to the service's log. */
+    /** A list of one word: no shell reads it. The program's standard error goes to the service's log. */
     private fun start(): Process =
         try {
             ProcessBuilder(listOf(program))

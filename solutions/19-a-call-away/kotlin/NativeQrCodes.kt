@@ -36,7 +36,7 @@ private fun Library.draw(
     return take(image.bytes())
 }
 
-/** Copies bytes that the library has handed over, and gives them back to it. */
+/** Copies bytes that the library has handed over, and frees them. */
 fun Library.take(bytes: MemorySegment): ByteArray =
     try {
         bytes.toArray(JAVA_BYTE)

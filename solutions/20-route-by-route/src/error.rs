@@ -31,7 +31,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The client's part. The reason why there's no code is for the log.
+    /// The problem for the client. The reason why there's no code is for the log.
     fn problem(&self) -> Problem {
         match self {
             Error::Unavailable(_) => {
@@ -51,7 +51,7 @@ impl<'r> Responder<'r, 'static> for Error {
             Error::Unavailable(_) => {
                 error!("{}", with_causes(&self));
             }
-            // The client has been told all there is.
+            // The client has been told everything.
             Error::Malformed | Error::NoText | Error::TextTooLong(_) => {}
         }
         self.problem().respond_to(request)

@@ -57,13 +57,13 @@ pub enum Error {
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
-    /// Visits belong to another service, and there is no way to it.
+    /// Visits belong to another service, which can't be reached from here.
     #[error("visits are written by another service")]
     OwnedElsewhere,
     /// The Kotlin service cannot be reached, or takes too long.
     #[error("the other service does not answer")]
     KotlinAway(#[source] reqwest::Error),
-    /// The Kotlin service has answered neither a record nor that there is none.
+    /// The Kotlin service has answered with neither a record nor a 404.
     #[error("the other service answers {0}")]
     KotlinRefuses(Status),
     /// The database rejects the query: the bug is in this service.

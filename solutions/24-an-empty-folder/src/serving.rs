@@ -29,7 +29,7 @@ const GRACE: Duration = Duration::from_secs(4);
 /// The maximum number of connections. Others wait to be accepted.
 const MAX_CONNECTIONS: u32 = 1024;
 
-/// The longest that a client may take for the head of a request, be idle before it, or not take the answer.
+/// The maximum time for a client to send the head of a request, to be idle before it, or to take the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long the rest of a refused body is read, and thrown away.
@@ -72,7 +72,7 @@ pub async fn serve(settings: &Settings, routes: Router) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Answers what comes on one connection, until one of both sides closes it.
+/// Answers the requests on one connection, until either side closes it.
 async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Receiver<()>) {
     // A small answer must not wait for the acknowledgment of the one before it. A connection that is gone already needs no option.
     let _ = client.set_nodelay(true);
@@ -80,7 +80,7 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
     client.as_mut().set_write_timeout_pinned(Some(PATIENCE));
     let answering = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE) // it begins with the connection, and anew with the end of each answer
+        .header_read_timeout(PATIENCE) // starts with the connection, and again at the end of each answer
         .serve_connection(
             TokioIo::new(client.as_mut()),
             TowerToHyperService::new(routes),

@@ -30,11 +30,11 @@ const NEEDED: [&str; 2] = [
     "SELECT owner, name, uid, etag, revision, changed, vcard FROM contacts LIMIT 0",
 ];
 
-/// Runs the files in `migrations/`, which are compiled into the program, as far as this database has not had them yet. Then asks
-/// for what is needed by name.
+/// Runs the files in `migrations/`, which are compiled into the program, unless this database has them already. Then queries
+/// the needed columns by name.
 ///
-/// A later release may have migrated already, and there must be a way back from it: its migrations are ignored. Only when it has
-/// taken a column away can this release not work.
+/// A later release may have migrated already, and there must be a way back from it: its migrations are ignored. This release can
+/// only fail if a column that it needs was dropped.
 ///
 /// `run` takes a lock in the database first: of two services that start at the same time, one waits
 /// for the other. A migration that fails or times out leaves the lock on its connection. So it has a

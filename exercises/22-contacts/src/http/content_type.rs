@@ -1,4 +1,4 @@
-//! `Content-Type`: of which media type a body is, and in which encoding.
+//! `Content-Type`: the media type of a body, and its encoding.
 
 use axum::http::{HeaderMap, header::CONTENT_TYPE};
 use encoding_rs::{Encoding, UTF_8};

@@ -1,5 +1,5 @@
-//! The problem: the body of every answer that is no success, in the form of RFC 9457. The errors that WebDAV has bodies of its
-//! own for are in `dav.rs`.
+//! The problem: the body of every answer to a failed request, in the form of RFC 9457. The errors that WebDAV has bodies of
+//! its own for are in `dav.rs`.
 
 use axum::{
     Json,

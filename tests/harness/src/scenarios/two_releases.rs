@@ -233,7 +233,7 @@ impl Instance {
         answer.expect_status(200).map(drop)
     }
 
-    /// Where it answers.
+    /// Its address.
     pub fn base_url(&self) -> String {
         let service = self.service.borrow();
         let url = service.as_ref().map(Service::base_url);

@@ -40,7 +40,7 @@ suspend fun ApplicationRequest.conditionsFor(
     val conditions = conditions()
     val date = dateIn(HttpHeaders.IfUnmodifiedSince)
     if (date == null || conditions.mustMatch != null) return conditions
-    // What is not there has no date. It must not have come meanwhile.
+    // A contact that doesn't exist has no date. It must not have been created meanwhile.
     val there = contacts.find(user, name) ?: return Conditions(null, mustNotMatch = listOf(ANY_TAG))
     if (!there.isUnchangedSince(date)) throw conditionFailed()
     return Conditions(listOf(there.etag), conditions.mustNotMatch)

@@ -29,7 +29,7 @@ impl Settings {
         })
     }
 
-    /// The same for Rocket, which has a second after SIGTERM to answer what it has begun.
+    /// Rocket's configuration. After SIGTERM it has a second to finish running requests.
     pub fn rocket(&self) -> Figment {
         rocket::Config::figment()
             .merge(("address", self.address))

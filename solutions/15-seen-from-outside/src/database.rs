@@ -129,7 +129,7 @@ impl Database {
         Ok(lent)
     }
 
-    /// A connection of the pool. How long a request waits for it is a span of its own.
+    /// A connection of the pool. The wait for it is a span of its own.
     async fn lend(&self) -> Result<Lent, Error> {
         self.pool
             .lend()
@@ -143,7 +143,7 @@ impl Database {
     }
 }
 
-/// The span of what is asked of the database. The text of a query is not in it: it may have grown by values.
+/// The span of a database query. The text of the query isn't in it: it may contain values.
 pub fn query_span(summary: &'static str) -> Span {
     info_span!(
         "query",

@@ -26,7 +26,7 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// Measures by the global meter.
+    /// Measures with the global meter.
     pub fn new() -> Measures {
         let meter = global::meter("records");
         Measures {
@@ -70,7 +70,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// What is said of each request.
+/// The attributes of each request.
 fn of_each(method: &'static str) -> [KeyValue; 2] {
     [
         KeyValue::new("http.request.method", method),

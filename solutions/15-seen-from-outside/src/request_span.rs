@@ -15,7 +15,7 @@ use crate::{request_id::RequestId, trace_context};
 // ANCHOR: request-span
 /// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
 ///
-/// Name and parent are known from the beginning: a span that has been started changes neither.
+/// Name and parent are set from the beginning: neither can change once a span has been started.
 pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     request.local_cache(|| {
         let method = request.method().as_str();
@@ -34,7 +34,7 @@ pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
         if let Err(error) = span.set_parent(trace_context::of(request)) {
             warn!("a trace begins anew: {error}");
         }
-        // What follows is for the telemetry alone, not for each line of the log.
+        // These are for the telemetry alone, not for each line of the log.
         span.set_attribute("http.request.method", method);
         if let Some(route) = route {
             span.set_attribute("http.route", route);
@@ -47,7 +47,7 @@ pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     })
 }
 
-/// Says in the span how the request was answered. An error of the client's isn't ours.
+/// Records in the span how the request was answered. A client's error isn't ours.
 pub fn answered(request: &Request<'_>, status: Status) {
     let span = request_span(request);
     span.set_attribute("http.response.status_code", i64::from(status.code));

@@ -18,7 +18,7 @@ use crate::{
     settings::TelemetrySettings,
 };
 
-/// How long the last exports may hold up the end of the service.
+/// How long the last exports may delay the shutdown.
 const LAST_EXPORTS: Duration = Duration::from_secs(2);
 
 /// The reason why there is no telemetry.
@@ -86,10 +86,10 @@ impl Telemetry {
             metrics = metrics.with_periodic_exporter(exporter);
         }
         let metrics = metrics.build();
-        // Before the spans: what queues them counts those that it drops, by the meter that it finds.
+        // Before the spans: their queue counts the spans that it drops, with the meter that it finds.
         global::set_meter_provider(metrics.clone());
 
-        // Who calls us has decided already whether the trace is kept. Our share is of those that begin here.
+        // The caller has decided already whether its trace is kept. Our share is of the traces that start here.
         let share = Sampler::TraceIdRatioBased(settings.share);
         let mut spans = SdkTracerProvider::builder()
             .with_resource(service)
@@ -106,10 +106,10 @@ impl Telemetry {
         self.spans.tracer("records")
     }
 
-    /// Sends what has not been sent yet, and waits for it as long as the end of a service may be held up.
+    /// Sends what is left, and waits for it only as long as the shutdown of a service may be delayed.
     pub async fn shutdown(self) {
         let (done, sent) = oneshot::channel();
-        // A thread of its own: the end of the runtime would wait for one of the runtime's.
+        // A thread of its own: the runtime's shutdown would wait for one of the runtime's.
         thread::spawn(move || {
             let _ = self.spans.shutdown_with_timeout(LAST_EXPORTS);
             let _ = self.metrics.shutdown_with_timeout(LAST_EXPORTS);

@@ -48,7 +48,7 @@ impl<'r> FromRequest<'r> for Caller {
             return by_key(request).await;
         };
         let judged = match bearer(request) {
-            // What comes first decides: a wrong token is not rescued by a right key.
+            // A token decides if there is one: a valid key doesn't make up for a wrong token.
             Ok(Some(token)) => tokens.judge(token).await,
             Ok(None) => return by_key(request).await,
             Err(refused) => Err(refused),

@@ -8,7 +8,7 @@ use jsonwebtoken::{
 };
 use rocket::serde::json::serde_json::{self, Value};
 
-/// The shortest RSA key that counts, in bytes: RFC 7518 asks for 2048 bits.
+/// The minimum size of an RSA key, in bytes: RFC 7518 asks for 2048 bits.
 const MIN_RSA_BYTES: usize = 2048 / 8;
 
 /// A key that signs access tokens, and the one algorithm that it is used with.
@@ -56,7 +56,7 @@ fn usable(jwk: &Jwk) -> Option<(String, Arc<Key>)> {
         AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => {
             Algorithm::EdDSA
         }
-        // A secret in public is none, and there are curves that nobody here asked for.
+        // A published symmetric key is no secret, and other curves aren't supported.
         _ => return None,
     };
     let agrees = about

@@ -83,7 +83,7 @@ impl Keys {
         counts.then_some(last.keys)
     }
 
-    /// Asks the issuer because of an unknown key. Those who come meanwhile wait for its answer, and
+    /// Asks the issuer because of an unknown key. Requests that arrive meanwhile wait for its answer, and
     /// find the key, or that there is none.
     async fn ask_for(&self, kid: &str) {
         let mut asked = self.asking.lock().await;
@@ -91,16 +91,16 @@ impl Keys {
         if just_asked || self.known(kid).is_some() {
             return;
         }
-        // Before it as well: a request that is dropped in the middle has asked.
+        // Before it as well: a request that is dropped in the middle has asked, too.
         *asked = Some(Instant::now());
         self.fetch().await;
-        // From the end on: those who have waited while the issuer was silent do not ask in turn.
+        // Counted from the end: requests that waited for a silent issuer don't ask one by one.
         *asked = Some(Instant::now());
     }
     // ANCHOR_END: get
 
     // ANCHOR: renew
-    /// Fetches the keys, again and again. A failure is not the end of it: the next time may be better.
+    /// Fetches the keys, again and again. A failure doesn't end this: the next attempt may succeed.
     async fn renew(&self) {
         loop {
             let turn = self.asking.lock().await;
@@ -110,8 +110,8 @@ impl Keys {
         }
     }
 
-    /// Renews the keys until the service is told to stop, in the middle of a fetch as well: what `select!`
-    /// does not wait for any longer is dropped, and its connection with it.
+    /// Renews the keys until the service is told to stop, even in the middle of a fetch: `select!` drops
+    /// what it no longer waits for, and the connection with it.
     async fn renew_until(&self, shutdown: Shutdown) {
         select! {
             () = self.renew() => {}

@@ -19,8 +19,8 @@ use crate::{
 /// The maximum length of a token, in bytes.
 const MAX_TOKEN_BYTES: usize = 8192;
 
-/// What a token says of its bearer. The rest is for the library to check. A type that does not fit
-/// makes the token malformed: the library would take a list for an issuer.
+/// The claims of a token about its bearer. The library checks the rest. A claim of the wrong type
+/// makes the token malformed: the library would accept a list as an issuer.
 #[derive(Deserialize)]
 struct Claims {
     #[expect(dead_code, reason = "a text or nothing; the library compares it")]
@@ -64,11 +64,11 @@ impl Tokens {
         let kid = header.kid.ok_or(Refused::Token(Reason::Key))?;
         let key = self.keys.get(&kid).await?;
 
-        // The key says what it is used with. What the token says was written by whoever made it.
+        // The key decides the algorithm. The token's header was written by whoever made the token.
         let mut validation = Validation::new(key.algorithm);
         validation.set_issuer(&[&self.issuer]);
         validation.set_audience(&[&self.audience]);
-        // By default, only `exp` has to be there, and `nbf` is not looked at.
+        // By default, only `exp` is required, and `nbf` is not checked.
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         validation.validate_nbf = true;
         validation.leeway = self.leeway;
@@ -86,7 +86,7 @@ impl Tokens {
     // ANCHOR_END: judge
 }
 
-/// RFC 9068: an ID token says `JWT`, is signed by the same keys, and is for somebody else.
+/// RFC 9068: an ID token says `JWT`, is signed by the same keys, and has another audience.
 fn is_access_token(typ: &str) -> bool {
     ["at+jwt", "application/at+jwt"]
         .iter()

@@ -20,7 +20,7 @@ class NativeQrCodes(
 
     override suspend fun png(text: String): ByteArray =
         withContext(Dispatchers.Default) {
-            // Memory beside the heap, for this call: it is freed at the end of the block, whatever happens.
+            // Memory off the heap, for this call: it is freed at the end of the block, whatever happens.
             Arena.ofConfined().use { arena -> library.draw(text, arena) }
         }
 }

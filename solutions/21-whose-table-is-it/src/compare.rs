@@ -69,11 +69,11 @@ pub async fn look(
     id: i32,
 ) -> Result<Verdict, Error> {
     let before = kotlin.record(id).await?;
-    // Before ours is read: what is applied afterwards, ours may not have.
+    // Before ours is read: our answer may lack what is applied afterwards.
     let waited = is_under_way(theirs, ours, id).await?;
     let record = read::find(ours, id).await?;
     let mine = record.map(to_value).transpose()?;
-    // And after it: what was written here meanwhile, Kotlin may not have yet.
+    // And after it: Kotlin may not have yet what was written here meanwhile.
     let waits = is_under_way(theirs, ours, id).await?;
     let after = kotlin.record(id).await?;
     Ok(if before != after {

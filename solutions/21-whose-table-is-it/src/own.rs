@@ -47,7 +47,7 @@ pub async fn switch(
     if owner != new.name() {
         set(from, NOBODY, epoch).await?;
         if let Err(refusal) = drained(from, to).await {
-            // Nobody, if a switch died here: then visits were this side's before.
+            // `none` if a switch died here: then visits were this side's before.
             let back = match old_owner.as_str() {
                 NOBODY => new.other().name(),
                 owner => owner,

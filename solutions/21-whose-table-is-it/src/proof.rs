@@ -30,7 +30,7 @@ pub async fn differing(
             ids.extend(theirs.symmetric_difference(&ours));
         }
     }
-    // Both were read at different moments. What differs for good still does.
+    // The two were read at different moments. A lasting difference is still there.
     sleep(PAUSE).await;
     let (theirs, ours) = (settled(kotlin, &ids).await?, settled(rust, &ids).await?);
     let (later, again) = (settled(kotlin, &ids).await?, settled(rust, &ids).await?);

@@ -21,7 +21,7 @@ async fn if_mine<T>(
     let mut transaction = connection.begin().await?;
     let owner = ownership::held(&mut transaction).await?;
     if owner == Owner::Other {
-        // Dropped, it would end with the next statement on this connection, and hold up a switch until then.
+        // If just dropped, it would end with the next statement on this connection, and hold up a switch until then.
         transaction.rollback().await?;
         return Ok(None);
     }

@@ -82,7 +82,7 @@ impl Database {
     }
     // ANCHOR_END: write
 
-    /// Lends a connection that comes before the deadline, and takes it back if it can be lent again.
+    /// Lends a connection before the deadline, and returns it to the pool if it can be lent again.
     async fn run<T>(
         &self,
         deadline: Instant,
@@ -120,7 +120,7 @@ impl Database {
     }
 }
 
-/// Whether the database has only said what is wrong. The ping ends a transaction that `work` has left open: sqlx sends the rollback
+/// Whether the connection is still good. The ping ends a transaction that `work` has left open: sqlx sends the rollback
 /// with whatever comes next.
 async fn is_good_after(error: &sqlx::Error, connection: &mut PgConnection) -> bool {
     let is_an_answer = matches!(error, sqlx::Error::Database(_)) && !is_stale_plan(error);

@@ -10,8 +10,8 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
         stale if is_stale_plan(stale) => true,
         // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            // Only for reading since another server took over, out of memory, too many connections, closed to connections,
-            // a lock that did not come, took too long; lost, refused, no such database, rolled back, stopping.
+            // Read-only since a failover, out of memory, too many connections, closed to connections,
+            // lock not available, took too long; lost, refused, no such database, rolled back, stopping.
             let outages = [
                 "25006", "53200", "53300", "55000", "55P03", "57014", "08", "28", "3D", "40", "57P",
             ];

@@ -22,7 +22,7 @@ pub struct PageQuery {
     /// Only reports with greater ids.
     #[serde(default)]
     after: i64,
-    /// The most reports on a page.
+    /// The maximum number of reports on a page.
     #[serde(default = "twenty")]
     limit: i64,
 }

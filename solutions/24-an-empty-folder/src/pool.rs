@@ -21,10 +21,10 @@ const FRESH: Duration = Duration::from_millis(500);
 /// The maximum age of a connection: its session grows in the server, and its address may belong to another server by now.
 const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
-/// How long a server isn't asked for another connection that has refused one too many.
+/// How long to wait before asking a server that refused a connection for another one.
 const FULL: Duration = Duration::from_secs(1);
 
-/// How long to wait for a connection that is given back, before the next attempt to get one.
+/// How long to wait for a returned connection, before the next attempt to get one.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Tells deadpool how to open connections, and which of them may be lent again.
@@ -77,7 +77,7 @@ fn is_one_too_many(error: &sqlx::Error) -> bool {
     code.as_deref() == Some("53300")
 }
 
-/// A fixed number of places, which others call *slots*.
+/// A fixed number of slots for connections.
 pub struct Pool {
     places: managed::Pool<Connections>,
     given_back: Arc<Notify>,
@@ -124,7 +124,7 @@ impl Pool {
         })
     }
 
-    /// The next connection that there is. When the server gives no more of them, it is one that is given back.
+    /// The next available connection. If the server gives no more of them, it is one that is returned.
     async fn next(&self) -> Result<Lent, PoolError<sqlx::Error>> {
         loop {
             let mut place = self.places.get().await?;
@@ -142,7 +142,7 @@ impl Pool {
     }
 }
 
-/// A connection that is lent, and the place that it was taken from: others call it a *guard*.
+/// The guard of a lent connection: the connection, and the slot that it was taken from.
 ///
 /// If it is just dropped, it closes the connection and then frees the slot: an answer may still be on
 /// its way, or half a transaction open, and the next request must not get either.

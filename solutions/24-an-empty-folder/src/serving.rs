@@ -1,4 +1,4 @@
-//! Serves until the service is told to stop, and then loses nothing. What a connection may cost is limited: anyone can open one.
+//! Serves until the service is told to stop, and then loses nothing. The cost of a connection is limited: anyone can open one.
 
 use std::{future, pin::pin, process::ExitCode, sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ use tokio_io_timeout::TimeoutStream;
 
 use crate::settings::Settings;
 
-/// How long requests that are under way may take after a stop: to send a body, and to wait for the database.
+/// How long requests under way may take after a stop: to send a body, and to wait for the database.
 const GRACE: Duration = Duration::from_secs(4);
 
 /// The maximum number of connections. Others wait to be accepted.
@@ -32,7 +32,7 @@ const MAX_CONNECTIONS: u32 = 1024;
 /// The maximum time for a client to send the head of a request, to be idle before it, or to take the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the rest of a refused body is read, and thrown away.
+/// How long the rest of a refused body is read, and discarded.
 const LINGER: Duration = Duration::from_secs(2);
 
 // ANCHOR: serve
@@ -67,7 +67,7 @@ pub async fn serve(settings: &Settings, routes: Router) -> ExitCode {
         }
     }
     drop((listener, stop));
-    // All places are free when everyone has been served. Those who are not by then are never going to be.
+    // All permits are free once everyone has been served. After the grace period, the rest are given up.
     let _ = timeout(GRACE, places.acquire_many(MAX_CONNECTIONS)).await;
     ExitCode::SUCCESS
 }
@@ -100,7 +100,7 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
 }
 
 /// Reads the rest of a body that was refused. A connection that is closed with bytes unread is reset, and the client may never see
-/// the answer. Others call this a *lingering close*.
+/// the answer. This is called a *lingering close*.
 async fn linger(mut client: impl AsyncRead + Unpin) {
     let mut unwanted = [0; 8192];
     let read = async { while let Ok(1..) = client.read(&mut unwanted).await {} };

@@ -170,8 +170,8 @@ async fn why_not(
 // ANCHOR: conditional-put
 /// Replaces an existing contact that has the same UID and meets the condition, and returns whether it did.
 ///
-/// The condition is a part of the statement that writes. Between a question and a statement, another request could write. And each
-/// version has a second of its own, whatever the clock says: a client that knows the version by its date knows no other one by it.
+/// The condition is a part of the statement that writes. Between a check and a statement, another request could write. And each
+/// version has a second of its own, whatever the clock says, so that a date identifies one version.
 async fn replace(
     transaction: &mut PgConnection,
     contact: &NewContact<'_>,

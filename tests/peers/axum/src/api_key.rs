@@ -1,4 +1,4 @@
-//! The API key: which keys count, and the extractor that lets a request pass with one.
+//! The API key: the valid keys, and the extractor that lets a request with one pass.
 
 use std::sync::Arc;
 

@@ -142,7 +142,7 @@ impl Database {
         Ok(connection)
     }
 
-    /// A connection of the pool. How long a request waits for it is a span of its own.
+    /// A connection of the pool. The wait for it is a span of its own.
     async fn lend(&self) -> Result<PoolConnection<Postgres>, Error> {
         let _waiting = Waiting::new(&self.waiting);
         let lent = self.pool.acquire();

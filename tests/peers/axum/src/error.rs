@@ -1,4 +1,4 @@
-//! What a request can fail with: what the client is told of it, and what the log.
+//! The errors of a request: what the client sees of them, and what the log gets.
 
 use std::{
     error::Error as _,

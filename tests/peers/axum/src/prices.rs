@@ -108,7 +108,7 @@ impl Prices {
     }
 }
 
-/// The span of a call: it is this span that the other service works for.
+/// The span of a call: the parent of the spans in the other service.
 fn call_span(request: &Request) -> Span {
     let url = request.url(); // without a password: that has become a header
     info_span!(

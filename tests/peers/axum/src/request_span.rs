@@ -45,7 +45,7 @@ pub fn of(request: &Request) -> Span {
     if span.set_parent(caller(request)).is_err() {
         return span;
     }
-    // What follows is for the telemetry alone, not for each line of the log.
+    // These are for the telemetry alone, not for each line of the log.
     span.set_attribute("http.request.method", method);
     if let Some(route) = route {
         span.set_attribute("http.route", route.to_owned());
@@ -57,7 +57,7 @@ pub fn of(request: &Request) -> Span {
     span
 }
 
-/// Says in the span how the request was answered. An error of the client's isn't ours.
+/// Records in the span how the request was answered. A client's error isn't ours.
 pub fn answered(response: &Response, _latency: Duration, span: &Span) {
     let status = response.status();
     span.set_attribute("http.response.status_code", i64::from(status.as_u16()));

@@ -57,7 +57,7 @@ contract_tests! {
     ],
 }
 
-/// The largest body that is read, in bytes.
+/// The maximum size of a body, in bytes.
 const LARGEST_BODY: usize = 16_384;
 
 async fn a_report_is_made(context: &Context) -> TestResult {

@@ -81,7 +81,7 @@ class Peer(
     /** The messages that wait for it. */
     val inbox = Channel<String>(queue)
 
-    /** Why the room wants it to leave, once it does. */
+    /** Completes with the reason when the room removes it. */
     val removed = CompletableDeferred<CloseReason>()
 }
 // ANCHOR_END: room

@@ -27,7 +27,7 @@ class DatabaseUrl(
     val options: Map<String, String>,
 ) {
     companion object {
-        /** What a URL has to look like, for messages. */
+        /** The form of a URL, for messages. */
         const val SHAPE = "postgres://user:password@host:port/database"
 
         private const val DEFAULT_PORT = 5432
@@ -57,7 +57,7 @@ class DatabaseUrl(
             )
         }
 
-        /** What pgjdbc calls an option of libpq: providers hand out URLs for that one. Null for what means nothing here. */
+        /** pgjdbc's name for an option of libpq: providers hand out URLs for that one. Null for what means nothing here. */
         private fun pgjdbcOption(
             name: String,
             value: String,

@@ -170,7 +170,7 @@ pub async fn few_connections_serve_all_who_wait(faults: &Faults) -> TestResult {
     expect(
         refused <= most,
         format!(
-            "at most {most} connections asked for in vain: a server that gives no more is not asked for each request"
+            "at most {most} refused connections: a server that is full is not asked again for each request"
         ),
         format!("{refused} in {seconds} s"),
     )
@@ -204,7 +204,7 @@ pub async fn strangers_are_not_waited_for(faults: &Faults) -> TestResult {
     }));
     let open: Vec<&String> = open.await.into_iter().flatten().collect();
     expect_eq(
-        "connections that are open still",
+        "connections that are still open",
         open,
         Vec::<&String>::new(),
     )

@@ -204,7 +204,7 @@ pub async fn a_contact_comes_in_its_own_version(context: &Context) -> TestResult
             }
             let data = contact.property("C:address-data")?;
             let told = data.attributes.get("version").map_or("3.0", |told| told);
-            expect_eq("the version that the answer says", told, version)?;
+            expect_eq("the version in the answer", told, version)?;
             expect(
                 data.text.contains(version),
                 "the card as it was put",

@@ -110,16 +110,16 @@ async fn a_connection_in_use_is_lent_without_a_question(context: &Context) -> Te
     expect(
         after_a_pause > in_use + 0.5,
         format!(
-            "a round trip more for a read after a pause of {pause} ms than for reads in quick succession: a connection is asked \
-             whether it is still good if it was idle, and only then"
+            "one more round trip for a read after a pause of {pause} ms than for reads in quick succession: a connection gets a ping \
+             if it was idle, and only then"
         ),
         format!("{after_a_pause} round trips after the pause, {in_use} per read without one"),
     )?;
     expect(
         used_last < in_use + 0.5,
         format!(
-            "as few round trips for the next read as for reads in quick succession, {in_use}: of all connections it gets the one \
-             that was used last, and the others stay idle"
+            "as few round trips for the next read as for reads in quick succession, {in_use}: it gets the connection that was \
+             used most recently, and the others stay idle"
         ),
         format!("{used_last} round trips"),
     )
@@ -210,7 +210,7 @@ async fn a_late_answer_reaches_nobody_else(context: &Context) -> TestResult {
     }
     next?.expect(
         opens_another.is_some(),
-        "a new connection for the next read: those whose queries were given up are lent to nobody, as their answers may still come",
+        "a new connection for the next read: those whose queries were given up are not lent again, as their answers may still come",
         "none was opened",
     )?;
     RecordRow::expect_each(context, &meanwhile, meanwhile_answers).await?;
@@ -261,7 +261,7 @@ async fn a_failed_query_costs_no_connection(context: &Context) -> TestResult {
     }
     expect(
         least == 0,
-        format!("no new connection after {READS} queries that the database has rejected: their connections are well"),
+        format!("no new connection after {READS} queries that the database has rejected: their connections are still good"),
         format!("{least} connections were opened"),
     )
 }
@@ -293,7 +293,7 @@ async fn reads_wait_for_their_turn_when_the_server_gives_fewer_connections(
     let most = usize::from(context.settings.pool_size) * (5 * seconds as usize + 8);
     expect(
         refused <= most,
-        format!("at most {most} connections asked for in vain: a server that gives no more is not asked for each request"),
+        format!("at most {most} refused connections: a server that is full is not asked again for each request"),
         format!("{refused} in {seconds} s"),
     )
 }
@@ -306,7 +306,7 @@ fn the_whole_pool_is_back_after_the_last_silence(silences: &Silences) -> TestRes
         format!(
             "{size} queries at the same time, as many as DATABASE_POOL_SIZE says, within {limit} s of the last silence"
         ),
-        "fewer: some places of the pool are taken, and nobody gives them back",
+        "fewer: some slots of the pool are taken and never returned",
     )
 }
 

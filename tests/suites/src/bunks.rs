@@ -381,7 +381,7 @@ fn a_state_is_a_type(source: &ReadSource) -> TestResult {
         "none",
     )?;
     let expected =
-        "a match that names every state, so that a new one doesn't compile before it is thought of";
+        "a match that names every state, so that a new one doesn't compile before it is handled";
     expect_no_remark(
         source,
         expected,
@@ -442,7 +442,7 @@ fn the_rules_are_tested_without_the_web(source: &ReadSource) -> TestResult {
     let tests: usize = rules.clone().map(|file| file.tests).sum();
     let expected = format!("at least {FEWEST_TESTS} unit tests in files that don't name rocket");
     expect(tests >= FEWEST_TESTS, expected, tests.to_string())?;
-    let expected = "rules that are told what time it is";
+    let expected = "rules that get the time as an argument";
     expect_none(expected, told(rules.flat_map(|file| &file.clocks)))?;
     match &source.tests {
         OwnTests::Passed => Ok(()),

@@ -525,7 +525,7 @@ async fn a_transaction_is_not_tried_again(context: &Context) -> TestResult {
     let answer = answer?;
     answer.expect(
         attempts == 1,
-        "one attempt: the schema has changed in the middle of it, and not all that a transaction has done is taken back with it",
+        "one attempt: the schema has changed in the middle of it, and a rollback doesn't undo all that a transaction has done",
         format!("{attempts} attempts, and status {}", answer.status()),
     )?;
     expect_no_database(&answer)?;

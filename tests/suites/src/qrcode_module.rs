@@ -62,7 +62,7 @@ async fn an_instance_is_used_again(bench: &Workbench) -> TestResult {
     let service = one_instance(bench).await?;
     let before = number(&service.client, CALLS).await?;
     let after = number(&service.client, CALLS).await?;
-    let what = "calls that the same instance has seen, this one included";
+    let what = "calls of the same instance, including this one";
     expect_eq(what, after, before + 1)
 }
 

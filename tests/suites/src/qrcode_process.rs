@@ -196,7 +196,7 @@ async fn a_program_that_hangs_is_ended_in_time(bench: &Workbench) -> TestResult 
     let took = asked.elapsed();
     expect(
         took <= TIMEOUT + GONE_WITHIN,
-        format!("503 after {TIMEOUT:?}, which QRCODE_TIMEOUT_MS says"),
+        format!("503 after {TIMEOUT:?}, as QRCODE_TIMEOUT_MS says"),
         format!("it took {took:?}"),
     )?;
     let pids = std::fs::read_to_string(&pids).context("the stand-in has not run")?;
@@ -238,7 +238,7 @@ async fn no_more_programs_run_than_allowed(bench: &Workbench) -> TestResult {
     let seen = std::fs::read_to_string(&seen).context("the stand-in has not run")?;
     let counts = seen.lines().filter_map(|line| line.trim().parse().ok());
     let most = counts.max().unwrap_or(usize::MAX);
-    expect_at_most(AT_ONCE, "programs at a time, which QRCODE_AT_ONCE says", most)
+    expect_at_most(AT_ONCE, "programs at a time, as QRCODE_AT_ONCE says", most)
 }
 
 async fn nothing_is_left_behind(bench: &Workbench) -> TestResult {
@@ -254,7 +254,7 @@ async fn nothing_is_left_behind(bench: &Workbench) -> TestResult {
     let left = async || process::children(pid).is_empty().then_some(());
     expect(
         wait::within(GONE_WITHIN, left).await.is_some(),
-        "no process left when all is answered",
+        "no process left when everything is answered",
         format!("{} of them, ended or not", process::children(pid).len()),
     )?;
     let after = process::open_files(pid).unwrap_or_default();

@@ -159,7 +159,7 @@ async fn a_body_is_passed_on_as_it_comes(bench: &Workbench) -> TestResult {
     let stand_ins = StandIns::at(bench, "off").await?;
     let begun = "POST /visits HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n{";
     let connection = send_raw(stand_ins.nginx.address(), begun).await;
-    let _connection = connection.context("nginx takes no request")?;
+    let _connection = connection.context("nginx accepts no request")?;
     stand_ins.kotlin.asked().await?;
     Ok(())
 }
@@ -225,7 +225,7 @@ async fn two_on_one_connection(address: SocketAddr) -> TestResult {
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("no second answer within {} s", ANSWER_LIMIT.as_secs()),
     };
-    let expected = "both answers of Kotlin on a connection that is kept, while Rust is silent";
+    let expected = "both answers of Kotlin on one connection, while Rust is silent";
     Err(Failure::new(expected, got).into())
 }
 
@@ -410,7 +410,7 @@ async fn the_service_answers_while_every_place_is_taken(bench: &Workbench) -> Te
     let one_more = service.client.get(&path("text")).await?;
     one_more.expect(
         one_more.status() == 503,
-        "status 503: the drawings that were given up go on, and have every place",
+        "status 503: the drawings that were given up go on, and hold every permit",
         format!("status {}", one_more.status()),
     )?;
     Ok(())

@@ -252,7 +252,7 @@ async fn a_close_that_says_something_wrong_ends_the_connection(context: &Context
         let code = confirmed(context, name, &payload).await?;
         // These say that there was no code, or no close: nobody may send them.
         let is_allowed = !matches!(code, Some(999 | 1005 | 1006 | 2999));
-        let expected = format!("no close with a code that nobody may send, after {name}");
+        let expected = format!("no close with a reserved code, after {name}");
         expect(is_allowed, expected, format!("{code:?}"))?;
     }
     Ok(())

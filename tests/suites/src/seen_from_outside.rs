@@ -297,7 +297,7 @@ async fn a_trace_that_the_caller_left_out_is_left_out(
     client.get("/price/3").await?.expect_status(200)?;
     let passed_on = of_the_last_call(upstream, "traceparent");
     let goes_on = passed_on.starts_with(&format!("00-{}-", left_out.trace)) && passed_on.ends_with("-00");
-    let what = format!("the supplier is told of trace {} that nobody keeps it, with flags 00", left_out.trace);
+    let what = format!("the supplier gets trace {} with flags 00, so it isn't kept", left_out.trace);
     expect(goes_on, what, passed_on)?;
     // What comes later arrives later.
     let later = Caller::new();
@@ -491,7 +491,7 @@ async fn no_secret_leaves_the_service(
         (key.as_str(), "a key"),
         (password, "the password of the database"),
         ("refused", "why there is no database"),
-        ("a-wrong-key", "a key that doesn't count"),
+        ("a-wrong-key", "an invalid key"),
         ("in-the-query", "a part of a URL's query"),
         ("in-the-body", "a part of a body"),
         ("in-the-answer", "a part of the supplier's answer"),
@@ -825,7 +825,7 @@ async fn what_was_lost_is_counted(
         }
         Err(error) => return Err(error),
     };
-    expect(counted[2] > 0.0, "spans that had no place in the queue are counted as dropped", format!("{counted:?}"))
+    expect(counted[2] > 0.0, "spans without room in the queue are counted as dropped", format!("{counted:?}"))
 }
 
 async fn a_dead_collector_fills_no_log(

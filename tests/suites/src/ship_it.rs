@@ -430,7 +430,7 @@ fn a_wrong_setting_stops_the_start_with_one_sentence(runs: &ShortRuns) -> TestRe
 
 fn the_sentence_repeats_no_secret(runs: &ShortRuns) -> TestResult {
     for (setting, run) in &runs.refused {
-        let expected = format!("a complaint about {} without its value", in_words(*setting));
+        let expected = format!("an error message about {} without its value", in_words(*setting));
         expect(!run.output.contains(SECRET), expected, ended(run))?;
     }
     Ok(())

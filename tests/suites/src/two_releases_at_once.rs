@@ -202,8 +202,8 @@ impl Gate {
             waiter.await.transpose()
         };
         let waiter: Option<sqlx::Result<i32>> = wait::within(LIMIT, look).await;
-        let expected = "a backfill that comes to each visit without a time";
-        Ok(waiter.ok_or_else(|| Failure::new(expected, "it has not come to one of them"))??)
+        let expected = "a backfill that reaches each visit without a time";
+        Ok(waiter.ok_or_else(|| Failure::new(expected, "it has not reached one of them"))??)
     }
 
     /// Ends the process that waits, so that it changes nothing.
@@ -484,7 +484,7 @@ async fn two_instances_share_the_backfill(releases: &TwoReleases) -> TestResult 
     expanded(releases).await?;
     gate.reached().await?;
     releases.ready(Release::Two).await?;
-    let what = "0 visits without a time but those that the first instance holds";
+    let what = "no visits without a time, except those that the first instance holds";
     until_at_most(&mut database, UNDATED_AND_FREE, 0, what).await?;
     let held = count(&mut database, UNDATED).await?;
     expect_at_most(BATCH, "visits in one batch", held)?;
@@ -503,7 +503,7 @@ async fn one_held_row_holds_up_no_other(releases: &TwoReleases) -> TestResult {
     let hold = sqlx::query("SELECT id FROM records WHERE id = $1 FOR UPDATE");
     hold.bind(OLD - 10).execute(&mut *held).await?;
     gate.open().await?;
-    let what = "1 visit without a time: the one that somebody else holds";
+    let what = "1 visit without a time: the one that another session holds";
     until_at_most(&mut database, UNDATED, 1, what).await?;
     held.rollback().await?;
     until_all_are_dated(&mut database).await
@@ -600,7 +600,7 @@ async fn an_index_in_the_making_is_left_alone(releases: &TwoReleases) -> TestRes
     expect(
         whole == in_the_making,
         "the index that was in the making when release 2 was started again",
-        "another one: the first one was taken away",
+        "another one: the first one was dropped",
     )?;
     // Whoever drops it while it is built waits for the build, which waits in turn: the database ends one of the two, and it may be either.
     let logged = second.logged();
@@ -624,7 +624,7 @@ async fn two_instances_build_one_index(releases: &TwoReleases) -> TestResult {
     expect(whole == in_the_making, "the first instance's index", "another one: it was built twice")?;
     let logged = builder.logged() + &other.logged();
     let failed = logged.lines().find(|line| line.contains("trying again"));
-    expect(failed.is_none(), "two instances that don't hold up each other", failed.unwrap_or_default())
+    expect(failed.is_none(), "two instances that don't block each other", failed.unwrap_or_default())
 }
 
 async fn a_database_away_costs_the_backfill_nothing(releases: &TwoReleases) -> TestResult {

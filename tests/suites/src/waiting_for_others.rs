@@ -218,7 +218,7 @@ async fn no_more_calls_are_under_way_than_allowed(
     too_many?;
     expect_each(&first, has_status(200))?;
     let most = upstream.counts().most_under_way;
-    let what = "calls at a time, which UPSTREAM_LIMIT says";
+    let what = "calls at a time, as UPSTREAM_LIMIT says";
     expect_at_most(LIMIT.into(), what, most)?;
     // Every place has come back.
     expect_each(&ask_for_prices(context, 1).await, has_status(200))

@@ -163,7 +163,7 @@ impl Gate {
             waiter.await.transpose()
         };
         let waiter: Option<sqlx::Result<i32>> = wait::within(LIMIT, look).await;
-        let failure = || Failure::new(what, format!("nobody, within {} s", LIMIT.as_secs()));
+        let failure = || Failure::new(what, format!("no session, within {} s", LIMIT.as_secs()));
         Ok(waiter.ok_or_else(failure)??)
     }
 
@@ -431,7 +431,7 @@ async fn until_counted(database: &mut PgConnection, what: &str, many: i64) -> Te
     let look = async || counted(&mut *database, what).await;
     let enough = |seen: &sqlx::Result<i64>| !matches!(seen, Ok(seen) if *seen < many);
     let seen = wait::last_within(LIMIT, look, enough).await?;
-    expect_eq(&format!("looks that were counted as {what}"), seen, many)
+    expect_eq(&format!("comparisons that were counted as {what}"), seen, many)
 }
 
 /// Record 5, as the contract has it.
@@ -452,7 +452,7 @@ async fn the_client_never_waits_for_the_copy(services: &TwoServices) -> TestResu
     kotlin.let_go();
     let mut rust = services.rust_database().await?;
     let all = "SELECT coalesce(sum(same + dropped + failed), 0)::bigint = 1000 FROM visits_compared";
-    until(&mut rust, all, "1000 reads that were looked at or dropped").await?;
+    until(&mut rust, all, "1000 reads that were compared or dropped").await?;
     let looked_at = counted(&mut rust, "same + failed").await?;
     let what = "reads that waited while nothing could be compared";
     expect_at_most(WAITING, what, looked_at)
@@ -480,7 +480,7 @@ async fn a_difference_is_told_without_the_key(services: &TwoServices) -> TestRes
         different += i64::from(*verdict == "different");
         until_counted(&mut rust, "same + different + moving + late + failed", same + different).await?;
         let found = (counted(&mut rust, "same").await?, counted(&mut rust, "different").await?);
-        let what = format!("looks that are the same, and that differ, after Kotlin has answered {body}");
+        let what = format!("comparisons with the same result, and with differences, after Kotlin has answered {body}");
         expect_eq(&what, found, (same, different))?;
     }
     let log = service.logged();
@@ -502,7 +502,7 @@ async fn a_record_that_moves_is_no_difference(services: &TwoServices) -> TestRes
     service.client.get("/look/5").await?.expect_status(204)?;
     until_counted(&mut rust, "same + different + moving + late + failed", 1).await?;
     let moving = counted(&mut rust, "moving").await?;
-    expect_eq("looks at a record that moves, counted as moving", moving, 1)
+    expect_eq("comparisons of a record that changes, counted as moving", moving, 1)
 }
 
 async fn a_difference_that_lag_explains_is_late(services: &TwoServices) -> TestResult {
@@ -533,7 +533,7 @@ async fn a_difference_that_lag_explains_is_late(services: &TwoServices) -> TestR
     service.client.get("/look/5").await?.expect_status(204)?;
     let waits = "SELECT EXISTS (SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
          WHERE datname = current_database() AND relation = 'records'::regclass AND NOT granted)";
-    until(&mut rust, waits, "a look that reads its own table").await?;
+    until(&mut rust, waits, "a comparison that reads its own table").await?;
     visit.commit().await?;
     gate.reached("the event of a visit on its way to kotlin").await?;
     until_counted(&mut rust, "late + different", 2).await?;
@@ -610,7 +610,7 @@ async fn a_visit_and_its_event_live_or_die_together(services: &TwoServices) -> T
         crashed?;
         gate.remove().await?;
         let visited = visited(&mut rust, id).await?;
-        let what = format!("record {id} visited, after a crash {when}: nobody will be told of it");
+        let what = format!("record {id} visited, after a crash {when}: it has no event");
         expect_eq(&what, visited, false)?;
     }
     // And without a crash, both are there.
@@ -870,7 +870,7 @@ async fn the_end_is_refused_with_a_reason(services: &TwoServices) -> TestResult 
         expect(refused.said.contains(reason), reason, refused.said)?;
         run(&mut rust, &format!("UPDATE visits_compared SET {removed}")).await?;
     }
-    expect_done(&services.run(&["end"]).await?, "end, when nothing speaks against it")?;
+    expect_done(&services.run(&["end"]).await?, "end, when there are no reasons against it")?;
     let alone = is_so(&mut rust, "SELECT NOT shared AND owner = me FROM visits_ownership").await?;
     expect(alone, "visits that are owned here and aren't shared any more", "something else")
 }

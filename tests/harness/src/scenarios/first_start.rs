@@ -292,7 +292,7 @@ impl<'c> Creating<'c> {
         let all =
             |waiting: &sqlx::Result<usize>| !matches!(waiting, Ok(waiting) if *waiting < instances);
         let waiting = wait::last_within(ALL_ARRIVE, look, all).await;
-        waiting.context("cannot see who waits for whom")?;
+        waiting.context("cannot see which session waits for which")?;
         Ok(most)
     }
 }

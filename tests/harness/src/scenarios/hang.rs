@@ -168,8 +168,7 @@ pub(super) async fn reproduce(place: &Place<'_>, log_level: &str) -> anyhow::Res
         Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
     };
     let seen = vec![
-        "the table sightings was locked, as a backup does it, until a batch waited for it"
-            .to_owned(),
+        "the table sightings was locked, as by a backup, until a batch waited for it".to_owned(),
         format!("{READS} reads were sent meanwhile: {answered} of them answered"),
         format!("the table is free again since then; GET /health: {health}"),
     ];

@@ -76,7 +76,7 @@ pub async fn watch(place: &Place<'_>) -> anyhow::Result<Incident> {
     let header = format!("00-{last}-00000000000000aa-01");
     let client = stage.client.with("traceparent", Some(&header));
     let answered = client.get("/health").await;
-    answered.map_err(|failure| anyhow!("the service answers no more: {failure}"))?;
+    answered.map_err(|failure| anyhow!("the service no longer answers: {failure}"))?;
     let has_come = |received: &Received| !received.of_trace(&last).is_empty();
     ensure!(
         collector.until(PATIENCE, has_come).await,
@@ -131,7 +131,7 @@ impl Incident {
             "held" => waits_for_a_connection,
             "in-turn" => calls_late,
             "one-by-one" => asks_for_each,
-            _ => bail!("nobody knows what shows the fault {fault}"),
+            _ => bail!("there is no check for the fault {fault}"),
         };
         let showing = self.traces.iter().filter(|trace| shows(trace));
         Ok(showing.map(|trace| trace.root.trace.clone()).collect())

@@ -173,7 +173,7 @@ pub(super) async fn reproduce(place: &Place<'_>, log_level: &str) -> anyhow::Res
     ];
     seen.extend(wrong.pieces.iter().map(|piece| format!("  {piece}")));
     seen.push(format!(
-        "each came when the one before had marked something; then the answer: {}",
+        "each piece was sent once the one before had marked something; then the answer: {}",
         wrong.answer
     ));
     let evidence = wrong.marked.difference(&wrong.sent);

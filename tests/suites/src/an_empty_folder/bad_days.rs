@@ -152,7 +152,7 @@ async fn a_server_that_gives_fewer_connections_serves_all_who_wait(days: &BadDay
     // Each place may be refused one, and then it is time to wait.
     expect_at_most(
         days.pool_size * (2 * seconds + 6),
-        "connections asked for in vain: a server that gives no more is not asked for each request",
+        "refused connections: a server that is full is not asked again for each request",
         refused,
     )?;
     Ok(expect_recovery(days, id).await?)

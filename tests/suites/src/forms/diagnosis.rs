@@ -34,7 +34,7 @@ const MECHANISMS: [(&str, &str, &str); 14] = [
     (
         "unbounded-queue",
         "a queue is filled faster than it is emptied",
-        "then the queue's length would grow, and somebody would lag behind",
+        "then the queue's length would grow, and a consumer would lag behind",
     ),
     (
         "task-never-ends",
@@ -63,7 +63,7 @@ const MECHANISMS: [(&str, &str, &str); 14] = [
     ),
     (
         "check-then-act",
-        "something is looked at and then changed, and somebody comes in between",
+        "something is read and then changed, and another task comes in between",
         "then two requests over the same row or value would be needed to see it",
     ),
     (
@@ -73,7 +73,7 @@ const MECHANISMS: [(&str, &str, &str); 14] = [
     ),
     (
         "slow-query",
-        "the database takes long, for want of an index perhaps",
+        "the database is slow, perhaps because an index is missing",
         "then pg_stat_activity would show an active statement, and EXPLAIN its plan",
     ),
     (
@@ -83,7 +83,7 @@ const MECHANISMS: [(&str, &str, &str); 14] = [
     ),
     (
         "number-wraps",
-        "a number leaves its range and is cut off",
+        "a number overflows and is truncated",
         "then the wrong number would differ by a power of two",
     ),
 ];
@@ -338,7 +338,7 @@ fn is_the_line(form: &Table, truth: &Truth<'_>) -> Result<(), Failure> {
     let got = match (near, text) {
         (Some(near), _) => format!("line {line}: {}", near.says),
         (None, Some("")) => format!("line {line}, which is empty"),
-        (None, Some(text)) => format!("line {line}, `{text}`: that is as it should be"),
+        (None, Some(text)) => format!("line {line}, `{text}`: that line is right"),
         (None, None) => format!("line {line}, and the file is shorter"),
     };
     Err(Failure::new(expected, got))

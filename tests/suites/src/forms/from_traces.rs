@@ -34,7 +34,7 @@ const MECHANISMS: [(&str, &str, &str); 9] = [
     ),
     (
         "slow-query",
-        "the database takes long for a query, for want of an index perhaps",
+        "a query is slow in the database, perhaps because an index is missing",
         "then the span of a query would be long by itself",
     ),
     (

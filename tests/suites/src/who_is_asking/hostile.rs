@@ -272,7 +272,7 @@ pub async fn hostile_tokens_get_the_same_answer(
     issuer: &Issuer,
     keys: &Keys,
 ) -> TestResult {
-    let oct = issuer.signer.key(json!({"secret": "a secret in public"}), "HS256").await?;
+    let oct = issuer.signer.key(json!({"secret": "a published secret"}), "HS256").await?;
     published(context, issuer, keys, odd_keys(keys, &oct)).await?;
     let trap = Issuer::trap().await?;
     let mut forge = Forge { issuer, keys, tokens: Vec::new() };

@@ -63,7 +63,7 @@ pub enum Error {
     /// The requested record doesn't exist.
     #[error("{0}")]
     NotFound(String),
-    /// The migrations have not run, or what this release needs is gone.
+    /// The migrations have not run, or a column that this release needs is gone.
     #[error("the schema is not up to date yet")]
     SchemaBehind,
     /// The database cannot be reached, refuses the login, or takes too long.
@@ -84,7 +84,7 @@ pub enum Error {
 enum Log {
     /// The client has been told everything.
     Nothing,
-    /// It may pass by itself. All requests of an outage fail alike, so not each of them gets a line.
+    /// It may pass by itself. All requests of an outage fail alike, so only some of them get a line.
     Warning,
     /// The bug is in this service.
     Error,

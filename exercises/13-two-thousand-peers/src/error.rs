@@ -59,7 +59,7 @@ pub enum Error {
     /// The path is for WebSockets, and the request doesn't ask for an upgrade.
     #[error("this path needs a WebSocket of version 13")]
     UpgradeRequired,
-    /// The migrations have not run, or what this release needs is gone.
+    /// The migrations have not run, or a column that this release needs is gone.
     #[error("the schema is not up to date yet")]
     SchemaBehind,
     /// The database cannot be reached, refuses the login, or takes too long.
@@ -89,7 +89,7 @@ pub enum Error {
 enum Log {
     /// The client has been told everything.
     Nothing,
-    /// It may pass by itself. All requests of an outage fail alike, so not each of them gets a line.
+    /// It may pass by itself. All requests of an outage fail alike, so only some of them get a line.
     Warning,
     /// The bug is in this service.
     Error,

@@ -1,4 +1,4 @@
-//! The header that brings a token: `Authorization: Bearer …`.
+//! The header that carries a token: `Authorization: Bearer …`.
 
 use rocket::Request;
 

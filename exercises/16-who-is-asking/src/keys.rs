@@ -28,7 +28,7 @@ pub struct Keys {
     issuer: Issuer,
     /// The last good answer of the issuer. Locked only briefly, never across an `.await`.
     last: RwLock<Option<Fetched>>,
-    /// Held while the issuer is asked. Inside: when an unknown key last was the reason.
+    /// Held while the issuer is asked. Inside: when that was last due to an unknown key.
     asking: Mutex<Option<Instant>>,
     renewal: Duration,
     cooldown: Duration,

@@ -40,7 +40,7 @@ pub enum Refused {
     ApiKey(#[from] api_key::Refused),
 }
 
-/// What is wrong with a token.
+/// The reason why a token is invalid.
 #[derive(Debug, Clone, Copy)]
 #[allow(
     dead_code,

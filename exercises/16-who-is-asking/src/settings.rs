@@ -58,7 +58,7 @@ pub struct TokenSettings {
     pub leeway: u64,
     /// The pause between two fetches of the keys.
     pub renewal: Duration,
-    /// The shortest time between two fetches that unknown keys cause.
+    /// The minimum time between two fetches caused by unknown keys.
     pub cooldown: Duration,
     /// How long keys are valid after the last successful fetch.
     pub max_age: Duration,

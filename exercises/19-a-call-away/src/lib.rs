@@ -12,7 +12,7 @@ use std::str;
 use qr::QrError;
 
 // ANCHOR: border
-/// Bytes that Rust has handed over. Whoever got them passes them to [`qr_free`], once.
+/// Bytes that Rust has handed over. Their receiver passes them to [`qr_free`], once.
 #[repr(C)]
 pub struct Bytes {
     data: *mut u8,

@@ -72,7 +72,7 @@ async fn always_look(
     }
 }
 
-/// Compares the reads that come, until a database doesn't answer.
+/// Compares incoming reads, until a database doesn't answer.
 async fn look_on(
     kotlin: &Kotlin,
     databases: &Databases,

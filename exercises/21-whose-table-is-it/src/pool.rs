@@ -157,7 +157,7 @@ impl Pool {
     /// There is no connection within the time limit, or none can be opened.
     pub async fn lend(&self) -> Result<Lent, Error> {
         let Ok(lent) = timeout(self.limit, self.next()).await else {
-            // One ping may have been in vain. Don't try the connections that were idle just as long.
+            // A ping may have gone unanswered. Don't try the connections that were idle just as long.
             self.places.retain(|_, metrics| metrics.last_used() < FRESH);
             let limit = self.limit.as_millis();
             return Err(Error::Unavailable(

@@ -46,7 +46,7 @@ impl Settings {
         rocket::Config::figment()
             .merge(("address", self.address))
             .merge(("port", self.port))
-            // Errors, warnings and the launch are logged, but not each request.
+            // Errors, warnings and the launch are logged, individual requests aren't.
             .merge(("log_level", "critical"))
             // Seconds after SIGTERM: for running requests to finish, then for connections to close.
             .merge(("shutdown.grace", 1))

@@ -1,4 +1,4 @@
-//! Where the service listens, read from the environment once.
+//! The settings: the address to listen on, read from the environment once.
 
 use std::env;
 use std::fmt;

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// query that waits has a snapshot, and `CONCURRENTLY` waits for all snapshots.
 ///
 /// # Errors
-/// The database does not answer, or gives up. The lock then goes with the connection.
+/// The database does not answer, or gives up. The lock is then released with the connection.
 pub async fn build(connection: &mut PgConnection) -> sqlx::Result<()> {
     while !sqlx::query_scalar("SELECT pg_try_advisory_lock($1)")
         .bind(BUILDING)

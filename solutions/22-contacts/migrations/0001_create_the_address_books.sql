@@ -1,4 +1,4 @@
--- An address book per user. A client knows by `life` that it is still the same one, and by `revision` what is new in it.
+-- An address book per user. `life` tells a client that it is still the same one, `revision` what is new in it.
 CREATE TABLE books (
     owner text PRIMARY KEY,
     life uuid NOT NULL DEFAULT gen_random_uuid(),

@@ -22,7 +22,7 @@ impl Computing {
         let _permit = self.0.acquire().await;
         match spawn_blocking(work).await {
             Ok(result) => result,
-            // Work is never canceled, so it has panicked: the panic goes on in the request.
+            // Work is never canceled, so it has panicked: the panic continues in the request.
             Err(error) => panic::resume_unwind(error.into_panic()),
         }
     }

@@ -1,7 +1,7 @@
 //! vCards: whether a text is one, and what it says, by RFC 2426 (version 3.0) and RFC 6350 (version 4.0).
 //!
 //! The service keeps what it was given, byte for byte, so it needs to know little of it: that it is one vCard, its UID, and the
-//! values that a filter looks at. Programs write the rest in their own ways, and a phone that is refused tries again for ever. So
+//! values that a filter looks at. Programs write the rest in their own ways, and a phone that is refused tries again forever. So
 //! a line that cannot be read is kept, and nothing is found in it.
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ pub struct Card<'a>(&'a str);
 
 /// A line: `FN:Ada Lovelace`, `item1.EMAIL;TYPE=home:ada@example.org`.
 struct Property<'a> {
-    /// Without the group before it and the parameters after it, in whatever case.
+    /// Without the group before it and the parameters after it, in any case.
     name: &'a str,
     /// As it is written, with escapes.
     value: &'a str,
@@ -140,7 +140,7 @@ pub fn text_of(bytes: Vec<u8>) -> Option<String> {
         .ok()
 }
 
-/// Leaves out each fold before a byte that goes on with a character: in UTF-8, those begin with the bits 10.
+/// Leaves out each fold before a continuation byte of UTF-8: those begin with the bits 10.
 fn with_whole_characters(mut bytes: &[u8]) -> Vec<u8> {
     let mut whole = Vec::with_capacity(bytes.len());
     while let Some((&byte, rest)) = bytes.split_first() {

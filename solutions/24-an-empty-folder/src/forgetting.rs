@@ -1,4 +1,4 @@
-//! Idempotency keys end: nobody sends the same report again the next day.
+//! Idempotency keys expire: nobody sends the same report again the next day.
 
 use std::time::Duration;
 

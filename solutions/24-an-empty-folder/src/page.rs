@@ -38,8 +38,8 @@ pub struct Page {
     next: Option<i64>,
 }
 
-/// Answers the open reports with the smallest ids after `after`. Ids are never given twice and never
-/// appear late, so whoever follows `next` sees each report once, whatever is written meanwhile.
+/// Answers the open reports with the smallest ids after `after`. Ids are never assigned twice and never
+/// appear late, so a client that follows `next` sees each report once, whatever is written meanwhile.
 pub async fn open_reports(
     _client: Client,
     State(service): State<Service>,

@@ -112,7 +112,7 @@ impl Pool {
     /// There's no connection before the deadline, or none can be opened.
     pub async fn lend(&self, deadline: Instant) -> Result<Lent, Error> {
         let Ok(lent) = timeout_at(deadline, self.next()).await else {
-            // One ping may have been in vain. Don't try the connections that were idle just as long.
+            // A ping may have gone unanswered. Don't try the connections that were idle just as long.
             self.places.retain(|_, metrics| metrics.last_used() < FRESH);
             return Err(Error::Unavailable(
                 "no connection within the time limit".into(),

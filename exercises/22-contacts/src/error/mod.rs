@@ -64,7 +64,7 @@ pub enum Error {
     /// The disk of the database is full.
     #[error("there is no room for this")]
     Full(#[source] sqlx::Error),
-    /// The migrations have not run, or what this release needs is gone.
+    /// The migrations have not run, or a column that this release needs is gone.
     #[error("the schema is not up to date yet")]
     SchemaBehind,
     /// The database cannot be reached, refuses the login, or takes too long.
@@ -98,7 +98,7 @@ impl Error {
         }
     }
 
-    /// Logs what the operator has to know. Of everything else, only the client is told.
+    /// Logs what the operator has to know. Everything else is only for the client.
     pub fn log(&self) {
         match self {
             Error::Query(_) => error!("{}", with_causes(self)),

@@ -55,7 +55,7 @@ pub fn names(tags: &[String], etag: &str) -> bool {
 /// All tags in all headers of this name; `None` when there is no such header.
 ///
 /// A tag of ours is the digest of a text. A proxy that compresses makes it weak on its way to the client (`W/"…"`), and it still
-/// means that text. So it is as good as a strong one: otherwise such a client would be refused at each attempt, for ever.
+/// means that text. So it is as good as a strong one: otherwise such a client would be refused at each attempt, forever.
 fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Vec<String>>, Error> {
     let malformed =
         || Error::BadRequest("If-Match and If-None-Match must be * or a list of entity tags");

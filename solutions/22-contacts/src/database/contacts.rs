@@ -10,7 +10,7 @@ pub struct Contact {
     pub name: String,
     /// The entity tag, in its quotes.
     pub etag: String,
-    /// When it was changed last, in seconds since 1970; `None` while that second lasts. Until it is over, another version may come
+    /// The time of its last change, in seconds since 1970; `None` while that second lasts. Until it is over, another version may come
     /// that has the same date.
     pub changed: Option<i64>,
     /// The length of the vCard, in bytes.

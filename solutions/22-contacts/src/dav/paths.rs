@@ -1,4 +1,4 @@
-//! The paths: which resource is at which, and who may see it.
+//! The paths: which resource each of them leads to, and who may see it.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 

@@ -59,7 +59,7 @@ pub struct Counted<E> {
     exported: Counter<u64>,
 }
 
-/// A collector that is away fails every batch, so one line per half minute tells enough.
+/// A collector that is away fails every batch, so one line per half minute is enough.
 static FAILURES: LazyLock<RateLimit<()>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(30)));
 

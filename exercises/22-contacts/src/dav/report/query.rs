@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Answers the contacts that match, at most as many as requested. The filter looks at each contact of the book: a person's
-/// book is small, and what a filter may ask for is not in any column.
+/// book is small, and the columns don't have what a filter may ask for.
 pub async fn query(
     service: &Arc<Service>,
     user: &User,

@@ -233,7 +233,7 @@ private suspend fun WebSocketSession.confirm(close: Frame.Close) {
     withTimeoutOrNull(CLOSE_LIMIT) { close(reason) }
 }
 
-/** RFC 6455, 7.4: the codes between are for the log of an endpoint, or not given to anything yet. */
+/** RFC 6455, section 7.4: the codes in between are only for an endpoint's log, or not assigned yet. */
 private fun isSendable(code: Short): Boolean = code in 1000..1003 || code in 1007..1014 || code in 3000..4999
 
 /** Closes the socket, and waits until the peer has confirmed it. */

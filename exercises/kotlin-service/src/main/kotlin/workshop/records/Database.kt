@@ -74,7 +74,7 @@ class PostgresDatabase(
     ): T = pool.withConnection { observer.asking(summary) { statement() } }
 
     /**
-     * Runs [query] in a transaction, as a flow of what it sends. It is at most one element ahead of the collector, and
+     * Runs [query] in a transaction, as a flow of what it emits. It is at most one element ahead of the collector, and
      * holds no thread while it waits.
      */
     fun <T> stream(

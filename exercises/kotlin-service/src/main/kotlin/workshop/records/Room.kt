@@ -37,7 +37,7 @@ class Room(
     }
 
     /**
-     * Puts a message into the inbox of one peer, and says whether there is such a peer. It never waits: a peer whose inbox is
+     * Puts a message into the inbox of one peer, and returns whether there is one. It never waits: a peer whose inbox is
      * full does not read, and is removed.
      */
     fun send(

@@ -111,7 +111,7 @@ class PeerSettings(
     val pingPeriod: Duration,
 )
 
-/** What waits while a call is under way: a coroutine, one of a fixed number of threads, or a virtual thread. */
+/** How to wait for a call: with a coroutine, one of a fixed number of threads, or a virtual thread. */
 enum class Waiting { COROUTINES, THREADS, VIRTUAL }
 
 /** A host, optionally with a port, and optionally with a base path. */

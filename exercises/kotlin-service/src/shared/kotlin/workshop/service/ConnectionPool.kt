@@ -183,7 +183,7 @@ private val OUTAGES = listOf("08", "40", "57", "25006", "53200", "53300", "55P03
 // ANCHOR: stale-plan
 
 /**
- * Runs [query]. Where the schema has changed since pgjdbc prepared its statements, it is run once more, after a [rollback].
+ * Runs [query]. If the schema has changed since pgjdbc prepared its statements, it is run once more, after a [rollback].
  *
  * Only for queries that read, in a transaction. PostgreSQL finds out before the first row. A single statement in autocommit needs no
  * help: pgjdbc repeats it by itself. That it does so in a transaction, too, is its `autosave=conservative`, which sends a savepoint

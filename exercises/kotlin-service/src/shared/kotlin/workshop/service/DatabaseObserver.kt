@@ -1,7 +1,7 @@
 // The observer of the database, if there is one: the pool doesn't know what is done with its events.
 package workshop.service
 
-/** Hears what happens to the requests for the database. */
+/** Is notified of what happens to requests for the database. */
 interface DatabaseObserver {
     /** A request begins to wait for a connection. */
     fun waits(): Step

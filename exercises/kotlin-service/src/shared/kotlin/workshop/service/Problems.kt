@@ -39,7 +39,7 @@ data class Problem(
 )
 // ANCHOR_END: problem
 
-/** Answers each failure with what [problemOf] makes of it, and Ktor's own refusals as problems, too. */
+/** Answers each failure with the problem from [problemOf], and Ktor's own refusals as problems, too. */
 fun StatusPagesConfig.problems(problemOf: ApplicationCall.(Throwable) -> Problem) {
     // The client has left: there is nobody to answer.
     exception<CancellationException> { _, cause -> throw cause }
@@ -66,7 +66,7 @@ fun StatusPagesConfig.problems(problemOf: ApplicationCall.(Throwable) -> Problem
 
 private fun malformed() = problem(HttpStatusCode.BadRequest, "the request is malformed")
 
-/** The same, installed. Where a service has failures that no problem document describes, [others] answers them. */
+/** The same, installed. If a service has failures that no problem document describes, [others] answers them. */
 fun Application.problems(
     problemOf: ApplicationCall.(Throwable) -> Problem,
     others: StatusPagesConfig.() -> Unit = {},

@@ -70,7 +70,7 @@ fun conditionFailed() = ProblemException(HttpStatusCode.PreconditionFailed, "the
 
 /**
  * A tag of ours is the digest of a text. A proxy that compresses makes it weak on its way to the client, and it still means that
- * text. So it is as good as a strong one: otherwise such a client would be refused at each attempt, for ever.
+ * text. So it is as good as a strong one: otherwise such a client would be refused at each attempt, forever.
  */
 private fun ApplicationRequest.tagsIn(header: String): List<String>? {
     val text = headers.getAll(header)?.joinToString(",") ?: return null

@@ -1,4 +1,4 @@
-//! Suite `strangers` (exercise 8): what a connection may cost before anyone knows whose it is. A service that cannot limit that by
+//! Suite `strangers` (exercise 8): what a connection may cost before its client is known. A service that cannot limit that by
 //! itself is judged behind the nginx that comes with it.
 
 use workshop_harness::contract::{TestResult, contract_tests, expect, expect_each, has_status};

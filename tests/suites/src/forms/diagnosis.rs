@@ -14,7 +14,7 @@ pub const FILE: &str = "diagnosis.toml";
 /// The suite of its tests.
 const SUITE: &str = "diagnosis";
 
-/// What can be wrong with a service under load: a name, what it is, and what one would see if it were that.
+/// What can be wrong with a service under load: a name, a description, and what you would see in that case.
 const MECHANISMS: [(&str, &str, &str); 14] = [
     (
         "lock-held-while-waiting",
@@ -88,7 +88,7 @@ const MECHANISMS: [(&str, &str, &str); 14] = [
     ),
 ];
 
-/// With what one can look, and what it is.
+/// The tools to look with, and what each is.
 const LOOKS: [(&str, &str); 7] = [
     (
         "threads",
@@ -102,7 +102,7 @@ const LOOKS: [(&str, &str); 7] = [
     ("bytes", "strace, or what the harness says that it sent"),
 ];
 
-/// What a diagnosis is held against.
+/// The right diagnosis, to compare with.
 pub struct Truth<'a> {
     /// The case.
     pub case: &'a DebugCase,
@@ -172,7 +172,7 @@ pub fn judge(form: &str, truth: &Truth<'_>) -> Report {
     report
 }
 
-/// What is wrong with a case: its form accepts the right diagnosis, and refuses each wrong line, mechanism and evidence by that one
+/// The faults of a case: its form has to accept the right diagnosis, and refuse each wrong line, mechanism and evidence by that one
 /// test, in words of its own. `planted` is the file at fault; `evidence` is of a run.
 pub fn faults(case: &DebugCase, planted: &str, evidence: &[String]) -> Vec<String> {
     let line_of = |statement: &str| lines_of(statement, planted).map(|lines| *lines.start());
@@ -268,7 +268,7 @@ const LINES: [Line; 6] = [
     BY_LINE,
 ];
 
-/// What a line says, as text: numbers may be in quotes, and ids without.
+/// The value of a line, as text: numbers may be in quotes, and ids without them.
 pub(super) fn said(form: &Table, (table, key): Line) -> Result<String, Failure> {
     let place = match table {
         Some(table) => form.get(table).and_then(Value::as_table),

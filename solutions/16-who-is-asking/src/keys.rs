@@ -91,7 +91,7 @@ impl Keys {
         if just_asked || self.known(kid).is_some() {
             return;
         }
-        // Before it as well: a request that is dropped in the middle has asked, too.
+        // Noted before the fetch as well: a request dropped halfway has asked, too.
         *asked = Some(Instant::now());
         self.fetch().await;
         // Counted from the end: requests that waited for a silent issuer don't ask one by one.

@@ -73,7 +73,7 @@ pub async fn a_password_is_asked_for_before_all_else(context: &Context) -> TestR
         let options = zoe.client.send(Method::OPTIONS, "/").await?;
         options.expect_status(204)?;
     }
-    // A phone writes the first letter of a name as a capital, and puts a space behind it (Kozea/Radicale #1118, owncloud/core #29708).
+    // A phone writes the first letter of a name as a capital, and puts a space after it (Kozea/Radicale #1118, owncloud/core #29708).
     for typed in ["Ada:secret", "ADA :secret"] {
         let ada = AddressBook::known_as(&nobody, typed);
         let principal = ada.property("/", "D:current-user-principal").await?;

@@ -232,7 +232,7 @@ async fn two_on_one_connection(address: SocketAddr) -> TestResult {
 /// Texts of several kinds, enough to see a share.
 const TEXTS: usize = 1000;
 
-/// The numbers of those of these texts that Rust draws.
+/// The indices of the texts that Rust draws.
 async fn drawn_by_rust(client: &Client) -> Result<Vec<usize>, TestError> {
     let mut by_rust = Vec::new();
     for (round, some) in paths(TEXTS).chunks(50).enumerate() {

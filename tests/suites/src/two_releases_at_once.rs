@@ -110,7 +110,7 @@ async fn time_of(database: &mut PgConnection, id: i32) -> sqlx::Result<Option<i6
     .await
 }
 
-/// What time it is in the database, in microseconds.
+/// The database's current time, in microseconds.
 async fn now(database: &mut PgConnection) -> sqlx::Result<i64> {
     sqlx::query_scalar("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
         .fetch_one(database)

@@ -68,7 +68,7 @@ async fn watched(place: &Place<'_>, log_level: &str) -> anyhow::Result<(Context,
     };
     let stage = place.stage_with(settings).await?;
     let (fewest, more) = CLIENTS;
-    // Another number in each run.
+    // A different number in each run.
     let clients = fewest + stage.service.pid() as usize % more;
     let leak = Leak::watch(&stage.client, clients).await;
     Ok((stage, leak))

@@ -119,7 +119,7 @@ pub enum When {
     Waiting,
 }
 
-/// Where services are judged.
+/// The environment in which services are judged.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     pub workspace: &'a Workspace,

@@ -48,7 +48,7 @@ pub struct FormLine {
     pub test: &'static str,
     /// What its value has to be.
     pub expected: &'static str,
-    /// True where this table's value is that.
+    /// Whether the value is as expected.
     pub holds: fn(&Value, &Value) -> bool,
 }
 

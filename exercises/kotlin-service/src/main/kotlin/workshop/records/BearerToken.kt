@@ -37,7 +37,7 @@ fun AuthenticationConfig.credentials(
     tokens?.let { tokens(it) }
 }
 
-/** The places of the credentials. The first one with anything in it decides. */
+/** The names of the providers, in order. The first one that finds a credential decides. */
 fun placesFor(tokens: Tokens?): Array<String> =
     listOfNotNull(TOKEN_IN_HEADER.takeIf { tokens != null }, KEY_IN_HEADER, KEY_IN_QUERY).toTypedArray()
 

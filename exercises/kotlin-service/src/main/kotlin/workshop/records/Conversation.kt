@@ -125,7 +125,7 @@ private suspend fun ask(
 }
 // ANCHOR_END: converse
 
-/** How long the peer has been silent, while its messages were read. */
+/** The time since the service last began to wait for a message from the peer. */
 private class Silence {
     @Volatile
     private var since = markNow()

@@ -201,7 +201,7 @@ inline fun <T> againWithNewPlan(
         query()
     }
 
-/** pgjdbc has forgotten all prepared statements of the connection by the time that it throws this. It judges in the same way. */
+/** pgjdbc has forgotten all prepared statements of the connection by the time it throws this. Its own check is the same. */
 fun SQLException.meansStalePlan(): Boolean =
     generateSequence<Throwable>(this) { it.cause }.filterIsInstance<PSQLException>().any {
         it.sqlState == PSQLState.INVALID_SQL_STATEMENT_NAME.state ||

@@ -32,7 +32,7 @@ internal class HttpForms : ChannelDuplexHandler() {
     ) {
         if (message is HttpResponse) {
             if (message.protocolVersion() == HttpVersion.HTTP_1_0 && HttpUtil.isTransferEncodingChunked(message)) {
-                // A client of HTTP/1.0 would mistake the chunks' sizes for a part of the body. The end of the connection ends it, too.
+                // A client of HTTP/1.0 would mistake the chunk sizes for a part of the body. Closing the connection ends the body, too.
                 HttpUtil.setTransferEncodingChunked(message, false)
                 message.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE)
             }

@@ -124,7 +124,7 @@ class Schema(
         }
     }
 
-    /** The database's own message. That of the exception also has the place in the statement, and the level. */
+    /** The database's own message. The exception's message also has the severity, and the position in the statement. */
     private fun SQLException.reason(): String =
         generateSequence<Throwable>(this) { it.cause }.firstNotNullOfOrNull { (it as? PSQLException)?.serverErrorMessage?.message }
             ?: message.orEmpty()

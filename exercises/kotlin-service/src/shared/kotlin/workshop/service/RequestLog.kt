@@ -42,7 +42,7 @@ fun LoggingEventBuilder.about(call: ApplicationCall): LoggingEventBuilder {
 /**
  * Logs every request. Without its query, which may hold a key.
  *
- * By hand, since Ktor's CallLogging writes a sentence. Here each part is a member of the JSON object, and a number stays one.
+ * Written by hand, since Ktor's CallLogging writes a sentence. Here each part is a member of the JSON object, and a number stays one.
  */
 val RequestLog =
     createApplicationPlugin("RequestLog") {

@@ -6,7 +6,7 @@
 pub enum VisitedFrom {
     /// The flag of release 1.
     Visited,
-    /// The time of the first visit, which release 2 brings.
+    /// The time of the first visit, which release 2 introduces.
     VisitedAt,
 }
 

@@ -62,7 +62,7 @@ class Library(
         FREE.invoke(freeAt, bytes, bytes.byteSize())
     }
 
-    /** Writes to [copy] where a copy of the bytes is. */
+    /** Writes the address of a copy of the bytes to [copy]. */
     fun echo(
         bytes: MemorySegment,
         copy: MemorySegment,

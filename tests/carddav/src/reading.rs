@@ -151,7 +151,7 @@ fn as_programs_write() -> Vec<(&'static str, String)> {
         ),
         // jobisoft/DAV-4-TbSync #146, nextcloud/contacts #4158, sabre-io/dav #343.
         (
-            "a version that is said twice",
+            "a version that is given twice",
             card("twice", "Ada").replace("VERSION:4.0\r\n", "VERSION:4.0\r\nVERSION: 4.0\r\n"),
         ),
         (
@@ -159,15 +159,15 @@ fn as_programs_write() -> Vec<(&'static str, String)> {
             card("before", "Ada").replace("VERSION:", "VERSION: "),
         ),
         (
-            "a space behind its version",
+            "a space after its version",
             card("behind", "Ada").replace("4.0", "4.0 "),
         ),
         (
-            "a UID that is said twice",
+            "a UID that is given twice",
             card("uid-twice", "Ada").replace("FN:", "UID:uid-twice\r\nFN:"),
         ),
         (
-            "a UID that is said twice, in two ways",
+            "a UID that is given twice, in two ways",
             card("uid-urn", "Ada").replace("FN:", "UID:urn:uuid:uid-urn\r\nFN:"),
         ),
         ("a delete character", more("delete", "NOTE:a\x7fb")),

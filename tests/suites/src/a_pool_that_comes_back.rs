@@ -183,7 +183,7 @@ async fn the_log_says_why_there_is_no_connection(context: &Context) -> TestResul
     }
     expect(
         says_why(&logged),
-        "a line of the log that says that the connection was refused",
+        "a log line that says that the connection was refused",
         "none",
     )?;
     Ok(())

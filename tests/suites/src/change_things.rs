@@ -563,7 +563,7 @@ fn a_migration_that_fails_is_tried_again_until_it_works(watched: &FirstStart) ->
     expect_alive_and_not_ready(&watched.failing)?;
     expect(
         watched.logged.is_some(),
-        "a line of the log that says which table the migration could not create",
+        "a log line that says which table the migration could not create",
         "none",
     )?;
     expect_ready_soon_after(&watched.failing, "the migration can run")
@@ -609,7 +609,7 @@ fn a_release_starts_beside_a_later_one(watched: &Releases) -> TestResult {
 
 fn a_release_waits_for_a_column_that_it_needs(watched: &Releases) -> TestResult {
     expect_alive_and_not_ready(&watched.earlier)?;
-    let expected = "a line of the log that names the column that is gone";
+    let expected = "a log line that names the missing column";
     expect(watched.column.is_some(), expected, "none")?;
     expect_ready_soon_after(&watched.earlier, "the column is back")
 }
@@ -627,7 +627,7 @@ fn a_migration_that_waits_leaves_no_pile_of_sessions(watched: &Releases) -> Test
 fn a_migration_that_waits_says_so_once(watched: &Releases) -> TestResult {
     expect(
         watched.said == 1,
-        format!("one line of the log with \"{WAITS}\", however long the migration waits"),
+        format!("one log line with \"{WAITS}\", however long the migration waits"),
         format!("{} such lines", watched.said),
     )
 }

@@ -437,7 +437,7 @@ async fn a_log_line_has_its_trace_id(
         (lines.len() >= 2).then_some(lines)
     };
     let lines = workshop_base::wait::within(PATIENCE, lines).await.unwrap_or_default();
-    expect(lines.len() >= 2, "two lines of the log with the request's id", format!("{lines:?}"))?;
+    expect(lines.len() >= 2, "two log lines with the request's id", format!("{lines:?}"))?;
     let without = lines.iter().find(|line| !line.contains(&id));
     expect_none(format!("{id} in each line of the request"), without)
 }

@@ -132,7 +132,7 @@ fn events(context: &Context, is_so: impl Fn(&Value) -> bool) -> anyhow::Result<V
     Ok(events.filter(is_so).collect())
 }
 
-/// The request that a line of the log is about: a member of its own, or one of the span that the line is in.
+/// The request that a log line is about: a member of its own, or one of the span that the line is in.
 pub fn id_in(event: &Value) -> Option<&str> {
     let id = event["request_id"].as_str();
     id.or_else(|| event["span"]["request_id"].as_str())
@@ -205,7 +205,7 @@ async fn an_outage_is_logged_with_a_request_id_and_not_for_every_request(
     expect(
         (1..=sent / 4).contains(&lines),
         format!(
-            "for {sent} requests answered 503, a few lines of the log with \"level\":\"WARN\" and the id of one of them"
+            "for {sent} requests answered 503, a few log lines with \"level\":\"WARN\" and the id of one of them"
         ),
         format!("{lines} such lines"),
     )
@@ -330,7 +330,7 @@ async fn each_line_of_the_log_is_a_json_object(context: &Context) -> TestResult 
             || member("timestamp").is_empty()
             || member("message").is_empty()
     })?;
-    let expected = "on each line of the log a JSON object with timestamp, level and message";
+    let expected = "a JSON object with timestamp, level and message on each line of the log";
     expect_none(expected, other)
 }
 
@@ -341,7 +341,7 @@ fn a_migration_that_the_database_rejects_is_an_error_in_the_log(
     let event: Value = serde_json::from_str(line).unwrap_or_default();
     expect(
         event["level"] == "ERROR",
-        "a line of the log with \"level\":\"ERROR\" that says which table the migration could not create: \
+        "a log line with \"level\":\"ERROR\" that says which table the migration could not create: \
          waiting doesn't help, so somebody has to read it",
         line,
     )
@@ -386,7 +386,7 @@ pub(crate) fn expect_an_end(end: &End) -> TestResult {
     let ended_well = end.status.is_some_and(|status| status.success());
     expect(
         ended_well && took < limit,
-        format!("after SIGTERM an end with exit code 0 within {limit} s"),
+        format!("an end with exit code 0 within {limit} s of SIGTERM"),
         match end.status {
             Some(status) => format!("{status} after {took:.1} s"),
             None => format!("it still ran after {took:.1} s"),

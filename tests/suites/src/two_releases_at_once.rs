@@ -344,7 +344,7 @@ async fn an_open_export_costs_nobody_a_read(releases: &TwoReleases) -> TestResul
             lines.any(|line| line.contains("in the way") && line.contains(&holder.to_string()))
         };
         let log = wait::last_within(LIMIT, async || later.logged(), says_who).await;
-        let expected = format!("a line of the log that says who is in the way: the process {holder}");
+        let expected = format!("a log line that names the process in its way, {holder}");
         expect(says_who(&log), expected, "none")
     };
     Balancer::of(&[&earlier]).during(waiting).await?;
@@ -551,7 +551,7 @@ async fn index_in_the_making(database: &mut PgConnection) -> Result<i64, TestErr
         index.transpose()
     };
     let index = wait::within(LIMIT, look).await;
-    let none = || Failure::new("an index records_undated in the making", "none");
+    let none = || Failure::new("an index records_undated that is being built", "none");
     let (identity, _) = index.ok_or_else(none)??;
     Ok(identity)
 }
@@ -599,7 +599,7 @@ async fn an_index_in_the_making_is_left_alone(releases: &TwoReleases) -> TestRes
     let whole = valid_index(&mut database).await?;
     expect(
         whole == in_the_making,
-        "the index that was in the making when release 2 was started again",
+        "the index that was being built when release 2 was started again",
         "another one: the first one was dropped",
     )?;
     // A session that drops it during the build waits for the build, which waits in turn: the database ends either of the two.
@@ -659,7 +659,7 @@ async fn the_switch_waits_for_the_last_row(releases: &TwoReleases) -> TestResult
     let switched = releases.start(Release::TwoSwitched).await?;
     let says_how_many = |log: &String| log.lines().any(|line| line.contains("VISITED_FROM") && line.contains("47"));
     let log = wait::last_within(LIMIT, async || switched.logged(), says_how_many).await;
-    let expected = format!("a line of the log that names VISITED_FROM and the {FEW} visits without a time");
+    let expected = format!("a log line that names VISITED_FROM and the {FEW} visits without a time");
     expect(says_how_many(&log), expected, "none")?;
     let answer = switched.client.get("/ready").await?;
     answer.expect_problem(503, "the schema is not up to date yet")?;
@@ -737,7 +737,7 @@ async fn the_old_column_stays_while_release_1_runs(releases: &TwoReleases) -> Te
         let late = releases.start(release).await?;
         let names_it = |log: &String| log.lines().any(|line| line.contains("visited") && line.contains("no longer"));
         let log = wait::last_within(LIMIT, async || late.logged(), names_it).await;
-        expect(names_it(&log), "a line of the log that names the column that is gone", "none")?;
+        expect(names_it(&log), "a log line that names the missing column", "none")?;
         let answer = late.client.get("/ready").await?;
         answer.expect_problem(503, "the schema is not up to date yet")?;
     }

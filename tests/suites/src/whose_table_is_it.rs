@@ -291,7 +291,7 @@ async fn a_poison_event_steps_aside(services: &TwoServices) -> TestResult {
     until(&mut kotlin, aside, "an event with a reason, for a record that isn't there").await?;
     let is_told = |log: &String| log.lines().any(|line| line.contains("99000001"));
     let log = wait::last_within(LIMIT, async || service.logged(), is_told).await;
-    expect(is_told(&log), "a line of the log that names record 99000001", "none")?;
+    expect(is_told(&log), "a log line that names record 99000001", "none")?;
     // The record is added, and the event tried again.
     run(
         &mut rust,
@@ -330,7 +330,7 @@ async fn an_outage_makes_no_poison(services: &TwoServices) -> TestResult {
     run(&mut kotlin, &noted(31, true)).await?;
     let waits = |log: &String| log.lines().any(|line| line.contains("outbox of kotlin waits"));
     let log = wait::last_within(LIMIT, async || service.logged(), waits).await;
-    expect(waits(&log), "a line of the log that says that the outbox of kotlin waits", "none")?;
+    expect(waits(&log), "a log line that says that the outbox of kotlin waits", "none")?;
     let nothing = is_so(&mut kotlin, NOTHING_ASIDE).await?;
     expect(nothing, "no event that was put aside", "there is one, and nothing is wrong with it")?;
     line.restore().await;
@@ -488,8 +488,8 @@ async fn a_difference_is_told_without_the_key(services: &TwoServices) -> TestRes
         let mut lines = log.lines();
         lines.any(|line| line.contains("differ") && line.contains('5') && line.contains(member))
     };
-    expect(names("value"), "a line of the log with id 5 and the member value", "none")?;
-    expect(names("odd"), "a line of the log with id 5 and the member odd", "none")?;
+    expect(names("value"), "a log line with id 5 and the member value", "none")?;
+    expect(names("odd"), "a log line with id 5 and the member odd", "none")?;
     let told = log.contains(services.key());
     expect(!told, "a log without the key", "a line that has it")
 }

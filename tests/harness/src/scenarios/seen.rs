@@ -1,4 +1,4 @@
-//! A service that sends everything to a collector: all traces, and a line of the log for each request. The tests run one after the
+//! A service that sends everything to a collector: all traces, and a log line for each request. The tests run one after the
 //! other on it, each with a collector that takes everything and has forgotten what came before.
 
 use std::any::Any;

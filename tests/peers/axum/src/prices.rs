@@ -110,7 +110,7 @@ impl Prices {
 
 /// The span of a call: the parent of the spans in the other service.
 fn call_span(request: &Request) -> Span {
-    let url = request.url(); // without a password: that has become a header
+    let url = request.url(); // without the password: it is sent in a header
     info_span!(
         "call",
         otel.name = "GET /prices/{id}",

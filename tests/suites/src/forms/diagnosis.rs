@@ -24,7 +24,7 @@ const MECHANISMS: [(&str, &str, &str); 14] = [
     (
         "lock-order",
         "two locks are taken in opposite orders",
-        "then two would wait for two locks, each of them held by the other",
+        "then two tasks would wait, each for a lock that the other holds",
     ),
     (
         "blocking-in-async",

@@ -182,7 +182,7 @@ impl Forge<'_> {
         self.header(20, "a certificate of its own in x5c", chain, KEY).await?;
         for member in ["jku", "x5u"] {
             let elsewhere = json!({member: format!("{trap}/jwks"), "kid": "elsewhere"});
-            self.header(21, &format!("a {member} that leads elsewhere"), elsewhere, KEY).await?;
+            self.header(21, &format!("a {member} that points elsewhere"), elsewhere, KEY).await?;
         }
         let p256 = &self.keys.p256;
         for (row, kid, what) in [
@@ -224,7 +224,7 @@ impl Forge<'_> {
         self.payload(31, "no iss", json!({"iss": null}), why).await?;
         self.payload(31, "another iss", json!({"iss": "https://other.example"}), why).await?;
         let slash = json!({"iss": format!("{ISSUER}/")});
-        self.payload(31, "iss with a slash behind it", slash, why).await?;
+        self.payload(31, "iss with a slash at its end", slash, why).await?;
         let list = json!({"iss": [ISSUER]});
         self.payload(32, "a list as iss", list, &["issuer", "malformed"]).await?;
         let either: Reasons = &["audience", "malformed"];

@@ -42,7 +42,7 @@ class ExportLimits(
 
 // ANCHOR: export
 
-/** Every record on a line of its own, or those that come after an id. */
+/** Streams all records, or those after an id, one per line. */
 fun Route.export(
     records: RecordRepository,
     limits: ExportLimits,

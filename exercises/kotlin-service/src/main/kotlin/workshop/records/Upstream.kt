@@ -87,7 +87,7 @@ class BlockingUpstream(
 
 private fun PriceSettings.client(): HttpClient = plainClient(timeout, connections = limit)
 
-/** Follows no redirect, keeps no cookie, and opens at most this many [connections]. */
+/** Follows no redirects, keeps no cookies, and opens at most this many [connections]. */
 internal fun plainClient(
     timeout: Duration,
     connections: Int,

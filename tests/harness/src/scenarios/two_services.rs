@@ -105,7 +105,8 @@ impl TwoServices {
         settings: Settings,
     ) -> anyhow::Result<TwoServices> {
         let sharing = place.workspace.kotlin_service().join(SHARING);
-        let sharing = std::fs::read_to_string(sharing).context("cannot read the migration that shares visits")?;
+        let sharing = std::fs::read_to_string(sharing)
+            .context("cannot read the migration that shares visits")?;
         let kotlin_database = RunDatabase::create(place.server).await?;
         let rust_database = RunDatabase::create(place.server).await?;
         let mut connection = kotlin_database.connect().await?;

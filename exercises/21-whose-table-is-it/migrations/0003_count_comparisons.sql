@@ -1,4 +1,4 @@
--- What was found when both services were asked for the same record, per day.
+-- The results of comparing both services' answers for the same record, per day.
 CREATE TABLE visits_compared (
     day date PRIMARY KEY,
     same bigint NOT NULL,

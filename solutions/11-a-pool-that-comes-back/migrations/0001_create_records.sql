@@ -1,4 +1,4 @@
--- The records, as in the course's data sets. If a data set is there already, this changes nothing.
+-- The records, as the course's data sets have them. Where a data set is there already, nothing is to be done.
 CREATE TABLE IF NOT EXISTS records (
     id int PRIMARY KEY,
     value text NOT NULL,

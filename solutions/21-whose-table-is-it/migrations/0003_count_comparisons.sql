@@ -1,4 +1,4 @@
--- The results of comparing both services' answers for the same record, per day.
+-- What was found when both services were asked for the same record, per day.
 CREATE TABLE visits_compared (
     day date PRIMARY KEY,
     same bigint NOT NULL,

@@ -12,7 +12,7 @@ CREATE TABLE reports (
 CREATE INDEX open_reports ON reports (id) WHERE status = 'open';
 CREATE INDEX open_reports_of_a_tag ON reports (tag, id) WHERE status = 'open';
 
--- The request and the answer for each key: a report may change later, its first answer may not.
+-- What was asked for with each key, and what was answered: a report may change later, its first answer may not.
 CREATE TABLE idempotency_keys (
     client bytea NOT NULL,
     key text NOT NULL,

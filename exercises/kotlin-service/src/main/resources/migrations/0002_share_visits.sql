@@ -1,8 +1,8 @@
--- The tables with which two services share visits, while one takes them over. The same in both databases, except for the first
--- owner. If it has run before, it changes nothing, and takes no lock on records.
+-- What two services need to share visits while one takes them over from the other. The same in both databases, but for the first
+-- owner. Where it has run before, it changes nothing, and takes no lock on records.
 
--- One row: the service of this database, and the owner, who writes visits (`none` during a switch). Each switch raises the epoch.
--- Visits that aren't shared belong to one service alone, and go to no outbox.
+-- One row: who has this database, and who writes visits. `none` is nobody, for the moment of a switch. Each switch raises the epoch.
+-- Visits that are not shared belong to one service alone, and are not noted.
 CREATE TABLE IF NOT EXISTS visits_ownership (
     me text PRIMARY KEY,
     owner text NOT NULL,
@@ -13,7 +13,7 @@ INSERT INTO visits_ownership SELECT 'kotlin', 'kotlin', 1, true WHERE NOT EXISTS
 
 CREATE OR REPLACE FUNCTION visits_epoch() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT epoch FROM visits_ownership';
 
--- The events for the other service. It deletes those that it has applied, and writes the reason into those that it can't apply.
+-- What the other service has not been told yet. It deletes what it has done, and writes a reason where it can't do it.
 CREATE TABLE IF NOT EXISTS visits_outbox (
     seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     epoch bigint NOT NULL DEFAULT visits_epoch(),
@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS visits_outbox (
     reason text
 );
 
--- The newest event of the other service that was applied, per record.
+-- The newest that the other service has said of a record.
 CREATE TABLE IF NOT EXISTS visits_applied (
     id int PRIMARY KEY REFERENCES records,
     epoch bigint NOT NULL,
@@ -37,7 +37,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The fence. Only the owner writes; a session that follows (`visits.follows`) writes only where it isn't the owner.
+-- The fence. The owner writes, and nobody else does; a session that follows (`visits.follows`) writes only where it isn't the owner.
 -- FOR SHARE: a switch waits for the transactions that were let through, and a transaction that comes during a switch waits for it.
 -- ANCHOR: fence
 CREATE OR REPLACE FUNCTION visits_fence() RETURNS trigger LANGUAGE plpgsql AS $$

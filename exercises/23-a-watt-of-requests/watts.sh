@@ -1,8 +1,8 @@
 #!/bin/sh
-# Writes what a battery or the sensors of a Raspberry Pi 5 say, once per second, as the CSV of a wattmeter:
+# Writes the power of a battery, or of a Raspberry Pi 5 by its sensors, once per second, as the CSV of a wattmeter:
 #   sh watts.sh battery >watts.csv    a laptop on its battery, charger unplugged
 #   sh watts.sh pi >watts.csv         the power chip of a Raspberry Pi 5
-# Ctrl-C ends it; a number as a second word ends it after so many lines.
+# Ctrl-C ends it; a number as a second word ends it after that many lines.
 set -eu
 supplies=${SUPPLIES:-/sys/class/power_supply}
 
@@ -11,7 +11,7 @@ fail() {
     exit 1
 }
 
-# Of all batteries that give power, their power, or else current times voltage, all in millionths.
+# For each battery that supplies power: its power, or else current times voltage, in millionths.
 battery() {
     cat "$supplies"/BAT*/uevent 2>/dev/null | awk -F= '
         function add() { if (gives) watts += power ? power : amperes * volts; gives = power = amperes = volts = 0 }
@@ -23,7 +23,7 @@ battery() {
         END { add(); if (watts) print watts }'
 }
 
-# Of each line of the power chip its current times its voltage.
+# For each line of the power chip: current times voltage.
 pi() {
     vcgencmd pmic_read_adc | awk '
         { split($2, value, "="); line = substr($1, 1, length($1) - 2) }

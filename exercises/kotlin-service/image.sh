@@ -14,5 +14,5 @@ cp target/kotlin-service.jar "$1/service.jar"
 # The libraries of the system that this runtime is linked with, the C library among them.
 find "$1/runtime" -name 'java' -type f -o -name '*.so' | xargs ldd | awk '$2 == "=>" { print $3 } $1 ~ /^\// && NF == 2 { print $1 }' |
     grep '^/' | grep -v "^$1" | sort -u | xargs cp --dereference --parents --target-directory "$1"
-# The runtime writes down there what tools look at.
+# The runtime writes files for tools there.
 mkdir -m 1777 "$1/tmp"

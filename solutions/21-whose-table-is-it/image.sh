@@ -6,7 +6,7 @@ set -eu
 crate=$(cd "$(dirname "$0")" && pwd)
 host=$(rustc --version --verbose | sed -n 's/^host: //p')
 
-# The C library becomes a part of the program, so that the image needs nothing else. With --target, this does not concern what
+# The C library is linked into the program, so that the image needs nothing else. With --target, this doesn't apply to what
 # cargo builds to run here and now: macros and build scripts.
 RUSTFLAGS="-C target-feature=+crt-static" cargo install --locked --no-track --path "$crate" --target "$host" \
     --config "$crate/profile.toml" --features "${FEATURES:-}" --root "$1"

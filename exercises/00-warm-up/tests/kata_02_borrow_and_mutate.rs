@@ -1,4 +1,4 @@
-//! Kata 2, borrow and mutate: a phone sends the ids that it has scanned, and some of them can't be.
+//! Kata 2, borrow and mutate: a phone sends the ids that it has scanned, and some are invalid.
 
 /// Removes the ids below 1 from the list, and returns how many there were.
 fn remove_invalid(ids: &mut Vec<i32>) -> usize {

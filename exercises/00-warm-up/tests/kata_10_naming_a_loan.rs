@@ -1,6 +1,6 @@
 //! Kata 10, naming a loan: a part of the query, not a copy of it.
 
-/// The value of a parameter, lent from the query; empty if it isn't there.
+/// The value of a parameter, borrowed from the query; empty if it's missing.
 fn parameter(query: &str, name: &str) -> String {
     todo!("make the result a `&str`, then find {name} in {query}")
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::thread;
 
-/// Counts visits by tag. Clones share one map.
+/// Counts visits per tag. Clones share one map.
 #[derive(Clone, Default)]
 struct Visits {
     by_tag: HashMap<i32, u32>,

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Meters above the sea, of which nobody subtracts hours.
+/// Meters above sea level: a type of its own, so that nobody subtracts hours from them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Meters(u16);
 
 impl fmt::Display for Meters {
-    /// Shows it as `1 234 m`: a space stands between thousands and the rest, `980 m` has none.
+    /// Shows it as `1 234 m`, with a space after the thousands; `980 m` needs none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "")?;
         todo!("write {} and its unit", self.0)
@@ -15,13 +15,13 @@ impl fmt::Display for Meters {
 }
 
 impl Meters {
-    /// A height that a phone has sent; `None` where it is below the sea, or higher than a `Meters` can be.
+    /// A height sent by a phone; `None` if it's below sea level, or too high for a `Meters`.
     fn parse(sent: i64) -> Option<Meters> {
         todo!("make a height of {sent}, if it can be one")
     }
 }
 
-/// How many meters go up from the first height to the last one; `None` where there is none, or where it goes down.
+/// The climb from the first height to the last one; `None` if there are no heights, or if it goes down.
 fn climb(heights: &[Meters]) -> Option<Meters> {
     todo!("how far {heights:?} go up")
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// How heights are asked for, with what was left open filled in.
+/// The settings of a lookup, with defaults for those that weren't chosen.
 #[derive(Default)]
 struct Lookup {
     language: String,

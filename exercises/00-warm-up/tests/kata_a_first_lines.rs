@@ -10,7 +10,7 @@ fn is_tag(number: i32) -> bool {
     todo!("is {number} at least 1?")
 }
 
-/// How far it is from one tag to another, in whichever direction.
+/// The distance between two tags, in either direction.
 fn distance(from: i32, to: i32) -> i32 {
     todo!("the distance between {from} and {to}")
 }

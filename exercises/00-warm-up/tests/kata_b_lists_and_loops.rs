@@ -5,7 +5,7 @@ fn hours(stages: &[u32]) -> u32 {
     todo!("add up {stages:?}")
 }
 
-/// The names that begin with this letter, in their order.
+/// The names that begin with this letter, in the same order.
 fn beginning_with(letter: char, huts: &[String]) -> Vec<String> {
     todo!("collect those of {huts:?} that begin with {letter}")
 }

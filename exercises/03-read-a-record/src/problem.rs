@@ -1,4 +1,4 @@
-//! Problems: what a client is told when a request fails, in the form of RFC 9457.
+//! Problems: the answers to failed requests, in the form of RFC 9457.
 
 use rocket::{
     Request, catch, error,
@@ -23,7 +23,7 @@ impl Problem {
     /// A problem with this status. `detail` is a sentence for the person who reads the answer.
     pub fn new(status: Status, detail: impl Into<String>) -> Problem {
         Problem {
-            problem_type: "about:blank", // RFC 9457: there is no more to know than the status says
+            problem_type: "about:blank", // RFC 9457: the status says it all
             title: status.reason_lossy(),
             status,
             detail: detail.into(),
@@ -41,7 +41,7 @@ impl<'r> Responder<'r, 'static> for Problem {
 // ANCHOR_END: problem
 
 // ANCHOR: query-failed
-/// What a failed query means to the client. Thanks to this, `?` in a handler does the rest.
+/// The answer to a failed query. Thanks to this, `?` in a handler does the rest.
 impl From<sqlx::Error> for Problem {
     fn from(error: sqlx::Error) -> Problem {
         if is_outage(&error) {

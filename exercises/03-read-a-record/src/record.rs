@@ -6,6 +6,6 @@ use serde::Serialize;
 /// One record. Its fields are named like the columns they come from and the members they become.
 #[derive(Serialize)]
 pub struct Record {
-    // Give it the five fields, and derive what makes a Record from a row.
+    // Give it the five fields, and derive the trait that builds a Record from a row.
 }
 // ANCHOR_END: record

@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::problem::Problem;
 
 // ANCHOR: error
-/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+/// The reason why a request failed. A handler returns it as the `Err` of its `Result`.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The client has sent an invalid value.
@@ -26,7 +26,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The client's part of it.
+    /// The problem that the client gets.
     pub fn problem(&self) -> Problem {
         let status = match self {
             Error::BadRequest(_) => Status::BadRequest,
@@ -46,20 +46,20 @@ impl<'r> Responder<'r, 'static> for Error {
 // ANCHOR_END: error
 
 // ANCHOR: from-sqlx
-/// Whether it is the database's trouble, which may pass, rather than the query's.
+/// Whether the database is at fault, which may pass, rather than the query.
 #[expect(
     dead_code,
     reason = "delete this line once outages have an answer of their own"
 )]
 fn is_outage(error: &sqlx::Error) -> bool {
     match error {
-        // The next one is prepared for the new schema.
+        // The next attempt prepares it for the new schema.
         stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
-            // Only for reading since another server took over, out of memory, too many connections, closed to
-            // connections, a lock that did not come, took too long.
+            // Read-only since a failover, out of memory, too many connections, closed to
+            // connections, lock not available, took too long.
             Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
             // Lost, refused, no such database, rolled back, stopping.
             Some(code) => ["08", "28", "3D", "40", "57P"]
@@ -80,9 +80,9 @@ pub fn is_stale_plan(error: &sqlx::Error) -> bool {
         return false;
     };
     match error.code().as_deref() {
-        // There is no such statement.
+        // No such prepared statement.
         Some("26000") => true,
-        // The code alone says "not supported", and that is a bug of ours.
+        // The code alone says "not supported", which would be a bug of ours.
         Some("0A000") => {
             let error = error.try_downcast_ref::<PgDatabaseError>();
             error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")

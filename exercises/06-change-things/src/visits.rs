@@ -26,8 +26,8 @@ pub struct Visited {
 // ANCHOR_END: bodies
 
 // ANCHOR: visits
-/// Marks the records with these ids, and answers how many they are. Nothing is changed when one of
-/// them does not exist (404) or the body cannot be used (400, 413, 415, 422).
+/// Marks the records with these ids, and answers how many there are. Nothing changes if one of
+/// them doesn't exist (404) or the body is invalid (400, 413, 415, 422).
 #[post("/visits", data = "<visits>")]
 pub async fn visits(
     _key: ApiKey,
@@ -62,7 +62,7 @@ pub async fn visits(
 // ANCHOR_END: visits
 
 // ANCHOR: mark
-/// Marks each of these records, and answers the ids that no record has.
+/// Marks each of these records, and returns the ids that no record has.
 async fn mark(connection: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i32>> {
     let mut missing = Vec::new();
     for id in ids {

@@ -8,7 +8,7 @@ use tracing_subscriber::fmt;
 use crate::rocket_log;
 
 // ANCHOR: logging
-/// Sets up the log: what is said at `level`, or is more urgent, is heard.
+/// Sets up the log, which gets everything at `level` or above.
 pub fn start(level: LevelFilter) {
     fmt().with_max_level(level).with_writer(io::stderr).init();
     rocket_log::listen();

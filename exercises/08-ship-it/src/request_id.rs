@@ -16,7 +16,7 @@ const HEADER: &str = "X-Request-Id";
 pub struct RequestId(String);
 
 impl RequestId {
-    /// An id that no other request has.
+    /// A new id, which no other request has.
     pub fn of(_request: &Request<'_>) -> RequestId {
         RequestId(Uuid::new_v4().to_string())
     }

@@ -13,8 +13,8 @@ pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     request.local_cache(Span::none)
 }
 
-/// The handler of a route, run in the span of its request. The guards, and what makes an answer of the
-/// handler's result, run inside it as well: Rocket's macros put them into the handler.
+/// The handler of a route, run in the span of its request. The guards, and the responder that turns the
+/// result into an answer, run inside it as well: Rocket's macros put them into the handler.
 #[derive(Clone)]
 struct InSpan(Box<dyn Handler>);
 

@@ -10,7 +10,7 @@ use rocket::http::Status;
 use rocket::serde::json::{Json, Value, json};
 use rocket::{State, delete, get, post, routes};
 
-/// A hold ends after so many seconds.
+/// A hold ends after this many seconds.
 const HOLD_SECONDS: u64 = 900;
 
 #[derive(Clone)]

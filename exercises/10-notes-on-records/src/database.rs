@@ -15,7 +15,7 @@ use crate::{
 };
 
 // ANCHOR: database
-/// A pool of connections, and a time limit for what is done on each.
+/// A pool of connections, and a time limit for the work on each.
 pub struct Database {
     pool: PgPool,
     limit: Duration,
@@ -33,7 +33,7 @@ impl Database {
             .url
             .clone()
             .options([("statement_timeout", statement_timeout)])
-            // An export is slow, and nothing is wrong with it. No other statement outlives the limit.
+            // An export is slow by nature. No other statement outlives the limit.
             .log_slow_statements(LevelFilter::Off, limit);
         // Before the pool lends a connection it asks the database whether it is still good, and again
         // when it comes back. Each costs a round trip; `test_before_acquire` is the first, see
@@ -95,7 +95,7 @@ impl Database {
     }
     // ANCHOR_END: read
 
-    /// Asks the database anything, to see whether it answers.
+    /// Checks that the database answers.
     ///
     /// # Errors
     /// It doesn't answer.
@@ -106,7 +106,7 @@ impl Database {
     }
 
     /// Lends a connection without a time limit, for a query with many rows. It is closed afterwards,
-    /// not used again: the pool would first read all rows that are left, and nobody wants them.
+    /// not reused: the pool would first have to read all remaining rows, which nobody needs.
     ///
     /// # Errors
     /// There is no connection within the time limit, or the database does not answer.

@@ -1,4 +1,4 @@
-//! The hook: another service that is told of each note, by a plain HTTP request within the hut's own network.
+//! The hook: another service that is notified of each note, by a plain HTTP request within the hut's network.
 
 use std::{io, str::FromStr, time::Duration};
 
@@ -14,12 +14,12 @@ use rocket::{
 
 use crate::{error::Error, notes::Note, settings::DatabaseSettings};
 
-/// The most requests that tell the hook at the same time.
+/// The maximum number of concurrent calls to the hook.
 const PLACES: usize = 4;
-/// As much of the answer as is read: its first line says enough.
+/// How many bytes of the answer are read: its first line is enough.
 const STATUS_LINE: u64 = 64;
 
-/// Where the hook is. Its path is the secret that lets us in.
+/// The address of the hook. Its path is the secret that authorizes us.
 #[derive(Clone)]
 pub struct HookUrl {
     address: String,
@@ -41,7 +41,7 @@ impl FromStr for HookUrl {
     }
 }
 
-/// The hook, if there is one, and how much it is asked.
+/// The hook, if there is one, and the limit of concurrent calls to it.
 pub struct Hook {
     url: Option<HookUrl>,
     places: Semaphore,
@@ -49,7 +49,7 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// The hook is told within the same time that the database has.
+    /// Calls to the hook have the same time limit as the database.
     pub fn new(url: Option<&HookUrl>, database: &DatabaseSettings) -> Hook {
         Hook {
             url: url.cloned(),
@@ -63,7 +63,7 @@ impl Hook {
         self.places.try_acquire().map_err(|_| Error::TooManyCalls)
     }
 
-    /// Tells the hook of a note.
+    /// Notifies the hook of a note.
     pub async fn tell(&self, note: &Note) -> Result<(), Error> {
         let Some(url) = &self.url else {
             return Ok(());

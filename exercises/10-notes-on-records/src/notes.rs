@@ -14,11 +14,11 @@ use sqlx::{AssertSqlSafe, Connection, FromRow, PgConnection};
 
 use crate::{api_key::ApiKey, database::Database, error::Error, hook::Hook, object::Object};
 
-/// The most notes of a record.
+/// The maximum number of notes per record.
 const MAX_NOTES: i64 = 20;
-/// The longest note, in characters.
+/// The maximum length of a note, in characters.
 const MAX_TEXT: usize = 2000;
-/// As much of a note as a list shows, in characters.
+/// The length of a note's preview in a list, in characters.
 const PREVIEW: usize = 280;
 
 /// The body of the request.
@@ -27,7 +27,7 @@ pub struct NewNote {
     text: String,
 }
 
-/// A note, as it is kept.
+/// A note, as it is stored.
 #[derive(Clone, FromRow, Serialize)]
 pub struct Note {
     id: i64,
@@ -41,8 +41,8 @@ pub struct Notes {
     notes: Vec<Note>,
 }
 
-/// Keeps a note, and tells the hook of it. 409 when the record isn't there or has all the notes that
-/// it may have, 502 when the note is kept and the hook can't be told.
+/// Stores a note, and notifies the hook of it. 409 if the record doesn't exist or has reached its
+/// limit of notes, 502 if the note is stored and the hook can't be notified.
 #[post("/records/<id>/notes", data = "<note>")]
 pub async fn add(
     _key: ApiKey,
@@ -71,7 +71,7 @@ pub async fn add(
     Ok(status::Custom(Status::Created, Json(note)))
 }
 
-/// A body that is JSON, and no note.
+/// The error for a body that is JSON, but not a note.
 fn unusable(error: json::Error<'_>) -> Error {
     match Error::from(error) {
         Error::UnusableBody => Error::UnusableNote,
@@ -79,7 +79,7 @@ fn unusable(error: json::Error<'_>) -> Error {
     }
 }
 
-/// Keeps a note if there is room for it. The count locks the record: of two requests, the second one
+/// Stores a note if there is room for it. The count locks the record: of two requests, the second
 /// sees what the first one has counted.
 async fn keep(connection: &mut PgConnection, id: i32, text: &str) -> sqlx::Result<Option<Note>> {
     let mut transaction = connection.begin().await?;

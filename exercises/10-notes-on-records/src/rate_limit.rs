@@ -1,4 +1,4 @@
-//! A limit for a line of the log that each request of an outage would repeat.
+//! A rate limit for log lines that every request of an outage would repeat.
 
 use std::{
     collections::HashMap,

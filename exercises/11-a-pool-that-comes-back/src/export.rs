@@ -29,7 +29,7 @@ use crate::{
     settings::Settings,
 };
 
-/// The bytes that are sent at once.
+/// The number of bytes that are sent at once.
 const CHUNK: usize = 64 * 1024;
 
 // ANCHOR: exports
@@ -45,7 +45,7 @@ pub struct Exports {
 }
 
 impl Exports {
-    /// Half of the connections, so that the other half goes on reading.
+    /// Half of the connections, so that the other half stays free for reads.
     pub fn new(settings: &Settings) -> Exports {
         let permits = (settings.database.pool_size.get() / 2).max(1);
         Exports {
@@ -56,7 +56,7 @@ impl Exports {
         }
     }
 
-    /// The permission to export, until it is dropped.
+    /// A permit to export, until it is dropped.
     async fn permit(&self) -> Result<OwnedSemaphorePermit, Error> {
         let permit = Arc::clone(&self.permits).acquire_owned();
         match timeout(self.database_timeout, permit).await {
@@ -65,7 +65,7 @@ impl Exports {
         }
     }
 
-    /// The client of one export, and what has been handed over to it and not yet sent.
+    /// The client of one export, and the channel of the chunks that are still to be sent to it.
     fn client(&self) -> (Client, Receiver<Vec<u8>>) {
         let (chunks, handed_over) = mpsc::channel(1);
         let timeout = self.client_timeout;
@@ -124,7 +124,7 @@ pub async fn export(
         task: Some(task),
     };
 
-    // Until the first rows are here, an error still has a status of its own.
+    // Until the first rows are here, an error can still set the status.
     let first = reading.next().await.transpose()?;
     // Rocket sends the rest when the handler has left its span.
     let span = Span::current();
@@ -143,8 +143,8 @@ fn nd_json() -> ContentType {
     ContentType::new("application", "x-ndjson")
 }
 
-/// The end of an export that has failed. The status has long been sent: a line is all that is left
-/// to say it with.
+/// The last line of a failed export. The status was sent long ago, so only a line is left to
+/// report the error.
 fn last_line(error: &Error) -> Vec<u8> {
     warn!("an export has ended early: {}", with_causes(error));
     let mut line = Vec::new();
@@ -203,7 +203,7 @@ impl Client {
 // ANCHOR_END: client
 
 // ANCHOR: read
-/// Reads the records after this id and hands them over, until the client has all or has gone.
+/// Reads the records after this id and hands them over, until the client has them all or is gone.
 ///
 /// # Errors
 /// The database does not give the next rows in time, or the client does not take them in time.

@@ -1,4 +1,4 @@
-//! Starts the service, and says in one sentence on stderr what prevented it; tells it to stop.
+//! Starts and stops the service. If it can't start, one sentence on stderr says why.
 
 use std::{fmt::Display, io, net::SocketAddr, pin::pin, process::ExitCode};
 
@@ -16,9 +16,9 @@ use rocket::{
 
 /// Starts the service and waits until it is told to stop, by SIGTERM or Ctrl-C.
 ///
-/// Rocket could listen to signals by itself, in a task beside the one that runs it. In Rocket 0.5.2
-/// the two can meet in such a way that it ends at once, and answers nobody who still waits. So it is
-/// told here, by the task that runs it.
+/// Rocket could handle signals by itself, in a task beside the one that runs it. In Rocket 0.5.2
+/// the two can race: the service then ends at once and drops the requests that wait. So the signal
+/// is handled here, by the task that runs the service.
 pub async fn launch(service: Rocket<Build>) -> ExitCode {
     let without_signals = service
         .figment()
@@ -57,13 +57,13 @@ async fn stop_signal() -> io::Result<()> {
     }
 }
 
-/// Says why the service does not run, and gives the exit code for it.
+/// Prints why the service can't run, and returns its exit code.
 pub fn refuse(reason: &impl Display) -> ExitCode {
     eprintln!("{reason}");
     ExitCode::FAILURE
 }
 
-/// What happened, and what to do about it where that is known.
+/// Describes what happened and, if possible, what to do about it.
 fn in_words(error: &ErrorKind) -> String {
     match error {
         ErrorKind::Bind(reason) => {

@@ -1,4 +1,4 @@
-//! The prices, which another service knows: one client for all requests, a bounded number of calls at a time, and a time limit
+//! The prices, which come from another service: one client for all requests, a bounded number of calls at a time, and a limit
 //! for each.
 
 #![expect(dead_code, reason = "delete these lines once calls are made")]
@@ -14,9 +14,9 @@ use crate::{error::Error, object::Object, settings::PriceSettings};
 const MAX_ANSWER_BYTES: usize = 4096;
 
 // ANCHOR: prices
-/// The way to the service of prices, for all requests together.
+/// The client of the service of prices, shared by all requests.
 pub struct Prices {
-    // Two fields are missing: the client, and the places.
+    // Two fields are missing: the client, and the permits.
     url: String,
     wait: Duration,
     limit: Duration,
@@ -25,7 +25,7 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// Opens nothing yet.
+    /// Opens no connection yet.
     pub fn new(url: &str, settings: &PriceSettings) -> Prices {
         let _calls_at_a_time = settings.limit.get() as usize;
         Prices {
@@ -48,7 +48,7 @@ impl Prices {
         )
     }
 
-    /// Asks once. Dropped before its answer is here, it closes the connection.
+    /// Makes one call. If dropped before the answer arrives, it closes the connection.
     async fn call(&self, id: i32) -> Result<i64, Error> {
         let url = format!("{}/prices/{id}", self.url);
         todo!("ask {url} once, and read no more than {MAX_ANSWER_BYTES} bytes")

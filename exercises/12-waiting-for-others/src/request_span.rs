@@ -10,13 +10,13 @@ use tracing::{Instrument, Span, error_span};
 use crate::request_id::RequestId;
 
 // ANCHOR: request-span
-/// The span of this request. It is as urgent as an error, so that it is there at every `LOG_LEVEL`.
+/// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
 pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     request.local_cache(|| error_span!("request", request_id = %RequestId::of(request)))
 }
 
-/// The handler of a route, run in the span of its request. The guards, and what makes an answer of the
-/// handler's result, run inside it as well: Rocket's macros put them into the handler.
+/// The handler of a route, run in the span of its request. The guards, and the responder that turns the
+/// result into an answer, run inside it as well: Rocket's macros put them into the handler.
 #[derive(Clone)]
 struct InSpan(Box<dyn Handler>);
 

@@ -30,13 +30,13 @@ use crate::{
 /// How long a peer may take to confirm a close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
-/// The half of a socket that messages come from, and the half that they go to.
+/// The receiving half of a socket, and the sending half.
 type Incoming = SplitStream<DuplexStream>;
 type Outgoing = SplitSink<DuplexStream, Message>;
 
 // ANCHOR: converse
-/// Talks with a peer until it leaves, does something that it must not, or the service stops.
-/// Returns the code that the socket was closed with, or none when the peer is gone.
+/// Talks with a peer until it leaves, breaks a rule, or the service stops.
+/// Returns the close code of the socket, or `None` if the peer is gone.
 pub async fn converse(
     peer: Peer<'_>,
     socket: DuplexStream,
@@ -53,21 +53,21 @@ pub async fn converse(
     code
 }
 
-/// Passes on what the peer says, at a pace at which those who read empty their inboxes.
-/// Ends with the code to close with, or without one when the peer is gone.
+/// Passes on the peer's messages, no faster than readers empty their inboxes.
+/// Returns the code to close with, or `None` if the peer is gone.
 async fn listen(_incoming: &mut Incoming, room: &Room, name: &str) -> Option<CloseCode> {
     let (limit, _pace) = (2 * room.ping_period, Pace::new(room.queue));
     todo!("what {name} says, as long as it is there: after {limit:?} of silence it is not")
 }
 
-/// Sends the peer what is in its inbox, and a ping from time to time, until it takes no more.
+/// Sends the peer the messages in its inbox, and regular pings, until it takes no more.
 async fn speak(_outgoing: &mut Outgoing, _inbox: &mut mpsc::Receiver<Arc<str>>, period: Duration) {
     todo!("what the peer is to hear, and a question every {period:?}")
 }
 // ANCHOR_END: converse
 
 // ANCHOR: pass-on
-/// Does what the peer with this name asks for, or tells it why not. Says how many inboxes that took.
+/// Carries out a request of this peer, or tells it why not. Returns how many inboxes that took.
 fn pass_on(room: &Room, name: &str, json: &str) -> usize {
     match message::read(json) {
         Ok(message::Message { to: None, text }) => room.broadcast(name, &delivered(name, &text)),
@@ -86,19 +86,19 @@ fn pass_on(room: &Room, name: &str, json: &str) -> usize {
 // ANCHOR_END: pass-on
 
 // ANCHOR: pace
-/// What a message costs its sender for each inbox that it goes to: 5 000 of them per second.
+/// The cost of a message for its sender, per inbox that it goes to: 5 000 of them per second.
 const COST: Duration = Duration::from_micros(200);
 
-/// How fast a peer may send, so that those who read can keep up with it.
+/// The rate limit of a sending peer, so that readers can keep up.
 struct Pace {
-    /// Until when it has spent the time that its messages cost.
+    /// The time up to which its messages have used up its budget.
     spent_until: Instant,
-    /// How far ahead of the clock that may be.
+    /// How far ahead of the clock that time may be.
     ahead: Duration,
 }
 
 impl Pace {
-    /// The pace of a peer that has sent nothing. At once, it may fill half of an inbox.
+    /// The limit of a peer that has sent nothing yet. In one burst, it may fill half of an inbox.
     fn new(queue: usize) -> Pace {
         Pace {
             spent_until: Instant::now(),
@@ -106,7 +106,7 @@ impl Pace {
         }
     }
 
-    /// Spends what a message costs that went to so many inboxes, and waits until the next one may be sent.
+    /// Charges a message that went to this many inboxes, and waits until the next one may be sent.
     async fn spend(&mut self, inboxes: usize) {
         let now = Instant::now();
         self.spent_until = self.spent_until.max(now) + cost_of(inboxes);

@@ -12,11 +12,11 @@ use crate::{
     settings::DatabaseSettings,
 };
 
-/// What the answer of a database that gives up has to come back.
+/// The time for an answer to arrive after the database has given up.
 const ON_ITS_WAY: Duration = Duration::from_millis(50);
 
 // ANCHOR: database
-/// A pool of connections, and a time limit for what is done on each.
+/// A pool of connections, and a time limit for the work on each.
 pub struct Database {
     pool: Pool,
     limit: Duration,
@@ -34,14 +34,14 @@ impl Database {
             .url
             .clone()
             .options([("statement_timeout", statement_timeout)])
-            // An export is slow, and nothing is wrong with it. No other statement outlives the limit.
+            // An export is slow by nature. No other statement outlives the limit.
             .log_slow_statements(LevelFilter::Off, limit);
         let size = settings.pool_size.get().into();
         let pool = Pool::new(options, size, limit);
         Database { pool, limit }
     }
 
-    /// Lends a connection to `work`, and takes it back when it is as good as before. Otherwise it is
+    /// Lends a connection to `work`, and returns it to the pool if it is still good. Otherwise it is
     /// closed.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Database {
     }
     // ANCHOR_END: read
 
-    /// Asks the database anything, to see whether it answers.
+    /// Checks that the database answers.
     ///
     /// # Errors
     /// It doesn't answer.
@@ -101,7 +101,7 @@ impl Database {
     }
 
     /// Lends a connection without a time limit, for a query with many rows. It is closed afterwards,
-    /// not used again: somebody would first have to read all rows that are left, and nobody wants
+    /// not reused: all remaining rows would first have to be read, and nobody needs
     /// them.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl Database {
     }
 }
 
-/// Whether the database has only said what is wrong. The ping ends a transaction that `work` has left
+/// Whether the connection is still good. The ping ends a transaction that `work` has left
 /// open: sqlx sends the rollback with whatever comes next.
 async fn is_good_after(error: &sqlx::Error, connection: &mut PgConnection) -> bool {
     let is_an_answer = matches!(error, sqlx::Error::Database(_)) && !is_stale_plan(error);

@@ -1,5 +1,5 @@
-//! The messages between peers: what a peer says, what arrives at another one, and what is wrong with a
-//! message.
+//! The messages between peers: as they are sent, as they are delivered, and the answers to invalid
+//! ones.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use serde::Deserialize;
 
 use crate::object::Object;
 
-/// The longest text of a message, in bytes.
+/// The maximum length of a message's text, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1024;
-/// The longest message, in bytes. In JSON a byte of a text can take six: `\u0007`.
+/// The maximum size of a message, in bytes. In JSON, a byte of text can take six: `\u0007`.
 pub const MAX_MESSAGE_BYTES: usize = 8192;
 
 // ANCHOR: message
@@ -21,7 +21,7 @@ pub struct Message {
     pub text: String,
 }
 
-/// Reads what a peer has sent. The error is what it is told.
+/// Parses a message from a peer. The error is the answer to the peer.
 pub fn read(json: &str) -> Result<Message, Arc<str>> {
     let Ok(Object(message)) = serde_json::from_str::<Object<Message>>(json) else {
         return Err(complaint("a message must be a JSON object with a text"));
@@ -33,7 +33,7 @@ pub fn read(json: &str) -> Result<Message, Arc<str>> {
     Ok(message)
 }
 
-/// What arrives.
+/// The message as it is delivered.
 pub fn delivered(from: &str, text: &str) -> Arc<str> {
     json!({"from": from, "text": text}).to_string().into()
 }

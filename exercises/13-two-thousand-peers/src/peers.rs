@@ -14,8 +14,8 @@ use crate::{
 const MAX_NAME_BYTES: usize = 32;
 
 // ANCHOR: peers
-/// Upgrades the connection to a WebSocket. Else 400 for a name that cannot be one, 409 for one that
-/// another peer has, and 426 when the request asks for no upgrade.
+/// Upgrades the connection to a WebSocket. Otherwise 400 for an invalid name, 409 for one that
+/// another peer has, and 426 if the request doesn't ask for an upgrade.
 #[get("/peers/<name>")]
 pub fn peers<'r>(
     _key: ApiKey,
@@ -82,8 +82,8 @@ fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
-/// What one connection may take of the memory. By default the library gathers 64 MB for a message,
-/// and has no limit for what a peer does not take.
+/// The memory limits of one connection. By default the library buffers 64 MB for a message,
+/// and any amount of what a peer does not take.
 fn limits() -> Config {
     Config {
         max_message_size: Some(MAX_MESSAGE_BYTES),

@@ -21,9 +21,9 @@ pub struct PricedRecord {
 // ANCHOR_END: priced-record
 
 // ANCHOR: price
-/// Answers the record with its price. Else 400 and 404 as for `/read/<id>`, 502 when there is no
-/// price to be had, 503 when the database does not answer or too many requests wait for prices, 504
-/// when it takes too long.
+/// Answers the record with its price. Otherwise 400 and 404 as for `/read/<id>`, 502 if there is no
+/// price, 503 if the database doesn't answer or too many requests wait for prices, 504
+/// if it takes too long.
 #[get("/price/<id>")]
 pub async fn price(
     _key: ApiKey,

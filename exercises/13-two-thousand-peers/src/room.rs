@@ -29,7 +29,7 @@ struct Seat {
     _taken: oneshot::Sender<()>,
 }
 
-/// A peer in the room. Dropped, it has left.
+/// A peer in the room. Dropping it makes it leave.
 pub struct Peer<'r> {
     /// The room that it is in.
     pub room: &'r Room,
@@ -37,7 +37,7 @@ pub struct Peer<'r> {
     pub name: String,
     /// The messages that wait for it.
     pub inbox: mpsc::Receiver<Arc<str>>,
-    /// Ends when the room has removed it.
+    /// Resolves once the room has removed it.
     pub removed: oneshot::Receiver<()>,
 }
 // ANCHOR_END: room
@@ -61,14 +61,14 @@ impl Room {
         todo!("an inbox of {} messages, and a seat for {name}", self.queue)
     }
 
-    /// Puts a message into the inbox of one peer, and says whether there is such a peer. It never
+    /// Puts a message into the inbox of one peer, and returns whether there is such a peer. It never
     /// waits: a peer whose inbox is full does not read, and is removed.
     pub fn send(&self, to: &str, message: Arc<str>) -> bool {
         todo!("{message} for {to}, or no seat for {to} any more")
     }
 
-    /// Puts a message into the inboxes of all peers but this one, and says how many are in the room then:
-    /// its own seat counts, so no message is free.
+    /// Puts a message into the inboxes of all peers but this one, and returns how many are in the room:
+    /// the sender counts as well, so no message is free.
     pub fn broadcast(&self, from: &str, message: &Arc<str>) -> usize {
         todo!("{message} for everybody but {from}")
     }

@@ -1,4 +1,4 @@
-//! `service contract`: takes the old column away, for good.
+//! `service contract`: drops the old column, for good.
 #![expect(dead_code, reason = "delete this line once all of it is written")]
 
 use std::{process::ExitCode, time::Duration};
@@ -49,8 +49,8 @@ async fn contract(database: &PgConnectOptions) -> Result<(), Refusal> {
 }
 
 // ANCHOR: take-away
-/// Takes the trigger and the column away, both at once. Once the table is locked, no session can begin
-/// to read the column that was not asked about.
+/// Drops the trigger and the column in one transaction. Once the table is locked, no session can begin
+/// to read the column without having been checked.
 async fn take_away(connection: &mut PgConnection) -> Result<(), Refusal> {
     todo!("lock the table on {connection:?}, ask once more, drop both, all in one transaction")
 }
@@ -60,8 +60,8 @@ async fn take_away(connection: &mut PgConnection) -> Result<(), Refusal> {
 /// The names of people's and tools' sessions, which read no column by themselves.
 const PEOPLE: [&str; 3] = ["psql", "pg_dump", "workshop"];
 
-/// Every session but those of instances that no longer read the old column may read it. What is unknown
-/// counts as well: release 1 has no name, and PostgreSQL hides the type of another role's session. The
+/// Every session may read the old column, except those of instances known not to. Unknown sessions
+/// count as well: release 1 has no name, and PostgreSQL hides the type of another role's session. The
 /// server's own sessions, autovacuum for instance, have no user.
 async fn nobody_reads_it(connection: &mut PgConnection) -> Result<(), Refusal> {
     let current = VisitedFrom::VisitedAt.application_name();

@@ -1,4 +1,4 @@
-//! What an instance of release 2 does beside its requests, until every visit has a time.
+//! The background work of an instance of release 2, until every visit has a time.
 
 use sqlx::{ConnectOptions, PgConnection, postgres::PgConnectOptions};
 

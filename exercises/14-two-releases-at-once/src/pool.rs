@@ -1,4 +1,4 @@
-//! The pool: connections are opened when somebody needs one, are lent to one request at a time, and are closed unless
+//! The pool: connections are opened on demand, are lent to one request at a time, and are closed unless
 //! the work on them has ended well.
 
 use std::{
@@ -19,7 +19,7 @@ use crate::{error::Error, rate_limit::RateLimit};
 /// A connection used within this time is lent again without a ping.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// A connection that is older is not lent again: its session has grown in the server, and its address may belong to another one now.
+/// The maximum age of a connection: its session grows in the server, and its address may belong to another server by now.
 const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
 /// How long to wait before asking a server that refused a connection for another one.
@@ -37,7 +37,7 @@ struct Connections {
 }
 
 impl managed::Manager for Connections {
-    /// A place in the pool, with the connection in it unless that is lent, was closed, or was refused.
+    /// A slot of the pool, with its connection unless that is lent, closed, or was refused.
     type Type = Option<PgConnection>;
     type Error = sqlx::Error;
 
@@ -45,7 +45,7 @@ impl managed::Manager for Connections {
         self.open().await
     }
 
-    /// After an error deadpool drops the place, and tries the next one or creates one.
+    /// After an error deadpool drops the slot, and tries the next one or creates one.
     async fn recycle(
         &self,
         place: &mut Option<PgConnection>,
@@ -66,7 +66,7 @@ impl managed::Manager for Connections {
 // ANCHOR_END: manager
 
 // ANCHOR: open
-/// All requests of an outage try again and again, so one line per second tells enough.
+/// All requests of an outage try again and again, so one line per second is enough.
 static REFUSALS: LazyLock<RateLimit<()>> = LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
 impl Connections {
@@ -75,7 +75,7 @@ impl Connections {
         Connections { options, refused }
     }
 
-    /// Opens a connection; none when the server gives no more. A server that is being restarted refuses for a moment, so this tries
+    /// Opens a connection; `None` if the server gives no more. A server that is being restarted refuses for a moment, so this tries
     /// again until the request gives up. The request then knows only how long it has waited; the reason is logged here.
     async fn open(&self) -> sqlx::Result<Option<PgConnection>> {
         if self.server_is_full() {
@@ -123,7 +123,7 @@ fn is_one_too_many(error: &sqlx::Error) -> bool {
 // ANCHOR_END: open
 
 // ANCHOR: pool
-/// A fixed number of places, and how long a request waits for the connection in one of them.
+/// A fixed number of slots, and the maximum time that a request waits for a connection.
 pub struct Pool {
     places: managed::Pool<Connections>,
     given_back: Arc<Notify>,
@@ -150,14 +150,14 @@ impl Pool {
         }
     }
 
-    /// Lends a connection. One time limit covers all of it: waiting for a place, asking the
+    /// Lends a connection. One time limit covers all of it: waiting for a slot, pinging the
     /// connections that have been idle, opening a new one.
     ///
     /// # Errors
     /// There is no connection within the time limit, or none can be opened.
     pub async fn lend(&self) -> Result<Lent, Error> {
         let Ok(lent) = timeout(self.limit, self.next()).await else {
-            // One ping may have been in vain. Don't try the connections that were idle just as long.
+            // A ping may have gone unanswered. Don't try the connections that were idle just as long.
             self.places.retain(|_, metrics| metrics.last_used() < FRESH);
             let limit = self.limit.as_millis();
             return Err(Error::Unavailable(
@@ -167,8 +167,8 @@ impl Pool {
         lent
     }
 
-    /// The next connection that there is. When the server gives no more of them, it is one that
-    /// another request gives back.
+    /// The next available connection. If the server gives no more of them, it is one that
+    /// another request returns.
     async fn next(&self) -> Result<Lent, Error> {
         loop {
             let mut place = self.places.get().await?;
@@ -188,9 +188,9 @@ impl Pool {
 // ANCHOR_END: pool
 
 // ANCHOR: lent
-/// A connection that is lent, and the place that it was taken from.
+/// The guard of a lent connection: the connection, and the slot that it was taken from.
 ///
-/// Dropped as it is, it closes the connection and then frees the place: an answer may still be on
+/// If it is just dropped, it closes the connection and then frees the slot: an answer may still be on
 /// its way, or half a transaction open, and the next request must not get either. So a time limit, a
 /// `?` and a panic need no further care.
 pub struct Lent {
@@ -200,7 +200,7 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// Puts the connection back into its place, for the next request. Nothing may be under way on it.
+    /// Returns the connection to the pool, for the next request. Nothing may be under way on it.
     pub fn give_back(mut self) {
         *self.place = Some(self.connection);
         drop(self.place);
@@ -210,7 +210,7 @@ impl Lent {
 // ANCHOR_END: lent
 
 // ANCHOR: from-pool
-/// Tells why there is no connection: the database has refused one, or something else is in the way.
+/// Distinguishes why there is no connection: the database refused one, or something else is wrong.
 impl From<PoolError<sqlx::Error>> for Error {
     fn from(error: PoolError<sqlx::Error>) -> Error {
         match error {

@@ -8,7 +8,7 @@ use tracing::{Level, level_filters::LevelFilter};
 
 use crate::statements::VisitedFrom;
 
-/// The largest body that is read as JSON, in bytes.
+/// The maximum size of a JSON body, in bytes.
 pub const MAX_BODY_BYTES: usize = 32 * 1024;
 
 /// The maximum number of ids in one request.
@@ -24,7 +24,7 @@ pub struct Settings {
     pub port: u16,
     /// The configured keys.
     pub api_keys: Vec<String>,
-    /// For the database and its pool.
+    /// The settings of the database and its pool.
     pub database: DatabaseSettings,
     /// The maximum time that an export waits for its client.
     pub export_timeout: Duration,
@@ -52,7 +52,7 @@ impl Settings {
     /// Reads the settings. Settings missing from the environment keep these defaults.
     ///
     /// # Errors
-    /// What is wrong with a variable, in a sentence for the person who set it.
+    /// An invalid variable, described in a sentence for the person who set it.
     pub fn from_environment() -> Result<Settings, String> {
         let visited_from = setting("VISITED_FROM", "visited", column)?;
         let url = secret("DATABASE_URL", postgres_url)?;
@@ -73,7 +73,7 @@ impl Settings {
         })
     }
 
-    /// The part of the settings that Rocket needs, in its own form.
+    /// The part of the settings that configures Rocket, as its `Figment`.
     pub fn rocket(&self) -> Figment {
         rocket::Config::figment()
             .merge(("address", self.address))
@@ -110,7 +110,7 @@ fn setting<T>(
 // ANCHOR_END: setting
 
 /// Reads a variable that has no default: everyone who has read this course would know the key of a
-/// service whose owner forgot to set one. Its value is not repeated: what is said here ends up in logs.
+/// service whose owner forgot to set one. Its value is not repeated: the message ends up in logs.
 fn secret<T>(variable: &str, read: fn(&str) -> Result<T, Expected>) -> Result<T, String> {
     let text = env::var_os(variable).unwrap_or_default();
     read(text.to_str().unwrap_or_default()).map_err(|expected| {
@@ -141,8 +141,8 @@ fn keys(text: &str) -> Result<Vec<String>, Expected> {
     Ok(keys)
 }
 
-/// Reads a `postgres://` URL. sqlx takes other addresses for one of PostgreSQL, too. It would only notice
-/// at the first connection that there is no TLS in this program, and a client as a 500.
+/// Reads a `postgres://` URL. sqlx alone would accept other addresses, too. It would notice only at the
+/// first connection that this program has no TLS, and clients would get a 500.
 fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     let is_postgres = text.starts_with("postgres://") || text.starts_with("postgresql://");
     match text.parse() {
@@ -182,8 +182,8 @@ fn pool_size(text: &str) -> Result<NonZeroU16, Expected> {
 }
 
 // ANCHOR: milliseconds
-/// Reads a time limit. One below 250 ms is refused: opening a connection may take as long. One above
-/// an hour was meant in another unit.
+/// Reads a time limit. Below 250 ms it is refused: opening a connection may take that long. Above
+/// an hour, another unit was probably meant.
 fn milliseconds(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=3_600_000) => Ok(Duration::from_millis(limit)),
@@ -192,7 +192,7 @@ fn milliseconds(text: &str) -> Result<Duration, Expected> {
 }
 // ANCHOR_END: milliseconds
 
-/// Reads a time limit of something that may take hours.
+/// Reads a time limit of up to a day.
 fn up_to_a_day(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=86_400_000) => Ok(Duration::from_millis(limit)),

@@ -1,4 +1,4 @@
-//! What the handlers ask the database, each with one column and with the other.
+//! The handlers' SQL, each statement for the old column and for the new one.
 
 // ANCHOR: visited-from
 /// The column that says whether a record was visited: `VISITED_FROM`.
@@ -6,7 +6,7 @@
 pub enum VisitedFrom {
     /// The flag of release 1.
     Visited,
-    /// The time of the first visit, which release 2 brings.
+    /// The time of the first visit, which release 2 introduces.
     VisitedAt,
 }
 
@@ -47,14 +47,14 @@ pub const NEEDED: Statement = Statement {
 };
 
 // ANCHOR: statements
-/// One record.
+/// Reads one record.
 pub const READ: Statement = Statement {
     visited: "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1",
     // TODO
     visited_at: "",
 };
 
-/// A page of records.
+/// Reads a page of records.
 pub const PAGE: Statement = Statement {
     visited: "SELECT id, value, odd, divisible_by_3, visited FROM records \
               WHERE id > $1 ORDER BY id LIMIT $2",
@@ -62,7 +62,7 @@ pub const PAGE: Statement = Statement {
     visited_at: "",
 };
 
-/// All records after one.
+/// Reads all records after an id.
 pub const EXPORT: Statement = Statement {
     visited: "SELECT id, value, odd, divisible_by_3, visited FROM records \
               WHERE id > $1 ORDER BY id",
@@ -70,7 +70,7 @@ pub const EXPORT: Statement = Statement {
     visited_at: "",
 };
 
-/// A visit of one record. The first one counts.
+/// Marks one record as visited. The first visit counts.
 pub const VISIT: Statement = Statement {
     visited: "UPDATE records SET visited = true WHERE id = $1 \
               RETURNING id, value, odd, divisible_by_3, visited",
@@ -78,7 +78,7 @@ pub const VISIT: Statement = Statement {
     visited_at: "",
 };
 
-/// Visits of many records.
+/// Marks many records as visited.
 pub const VISITS: Statement = Statement {
     visited: "UPDATE records SET visited = true WHERE id = ANY($1) AND NOT visited",
     // TODO

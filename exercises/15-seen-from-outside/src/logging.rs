@@ -1,4 +1,4 @@
-//! The log: one JSON object a line, on standard error. And beside it, from the same `tracing`, the spans of the telemetry.
+//! The log: one JSON object per line, on standard error. From the same `tracing` come the spans of the telemetry.
 
 use std::{io, panic};
 
@@ -9,9 +9,9 @@ use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::Subsc
 use crate::rocket_log;
 
 // ANCHOR: logging
-/// Sets up the log and the telemetry. `heard` says which lines are written.
+/// Sets up the log and the telemetry. `heard` filters the lines.
 ///
-/// Your task: a layer beside that of the lines makes spans by `tracer`, and `heard` has no say in them.
+/// Your task: a second layer makes spans with `tracer`, and `heard` doesn't filter these.
 pub fn start(heard: Targets, _tracer: SdkTracer) {
     let lines = fmt::layer()
         .json()

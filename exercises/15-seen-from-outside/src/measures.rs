@@ -1,4 +1,4 @@
-//! What is measured of all requests together: how many there are, how long they take, and how many are under way.
+//! The metrics of all requests together: their number, their duration, and how many are under way.
 
 use rocket::{
     Data, Request, Response, async_trait,
@@ -12,7 +12,7 @@ const SECONDS: [f64; 14] = [
 ];
 
 // ANCHOR: measures
-/// Measures each request, by its route. Its path would not do: each id would be a series of its own.
+/// Measures each request, by its route. By its path, each id would be a series of its own.
 pub struct Measures;
 
 impl Measures {
@@ -34,7 +34,7 @@ impl Fairing for Measures {
     /// Your task: one more request is under way, until it ends, whichever way it ends.
     async fn on_request(&self, _request: &mut Request<'_>, _data: &mut Data<'_>) {}
 
-    /// Your task: the request has taken so long, and was answered like this.
+    /// Your task: record the duration of the request, and how it was answered.
     async fn on_response<'r>(&self, _request: &'r Request<'_>, _response: &mut Response<'r>) {}
 }
 // ANCHOR_END: measures

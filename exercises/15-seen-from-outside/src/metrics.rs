@@ -1,4 +1,4 @@
-//! `GET /metrics`: the metrics as Prometheus reads them. They are the same that a collector gets.
+//! `GET /metrics`: the metrics in Prometheus's format, the same that a collector gets.
 
 use prometheus::{TEXT_FORMAT, TextEncoder};
 use rocket::{get, http::ContentType};
@@ -6,7 +6,7 @@ use rocket::{get, http::ContentType};
 use crate::error::Error;
 
 // ANCHOR: metrics
-/// Answers all metrics. Like `/health` it needs no key: nginx keeps it from strangers.
+/// Answers all metrics. Like `/health` it needs no key: nginx doesn't expose it.
 #[get("/metrics")]
 pub fn metrics() -> Result<(ContentType, String), Error> {
     let text = TextEncoder::new().encode_to_string(&prometheus::gather())?;

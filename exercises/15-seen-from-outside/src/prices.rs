@@ -1,4 +1,4 @@
-//! The prices, which another service knows: one client for all requests, a bounded number of calls at a time, and a time limit
+//! The prices, which come from another service: one client for all requests, a bounded number of calls at a time, and a limit
 //! for each.
 
 use std::time::Duration;
@@ -16,9 +16,9 @@ use crate::{error::Error, object::Object, settings::PriceSettings};
 const MAX_ANSWER_BYTES: usize = 4096;
 
 // ANCHOR: prices
-/// The way to the service of prices, for all requests together.
+/// The client of the service of prices, shared by all requests.
 pub struct Prices {
-    /// Keeps the connections that are open, so there is one for all.
+    /// One client for all requests, since it keeps the open connections.
     client: Client,
     url: String,
     /// One permit for each call that may be under way.
@@ -30,7 +30,7 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// Opens nothing yet.
+    /// Opens no connection yet.
     #[expect(
         clippy::expect_used,
         reason = "this fails only where TLS is to be set up, and there is none in this build"
@@ -59,7 +59,7 @@ impl Prices {
     /// # Errors
     /// There's no permit for the call in time, its answer is late, or it contains no price.
     pub async fn of(&self, id: i32) -> Result<i64, Error> {
-        // The place is free again when `_place` is dropped: at the end, or wherever this is dropped.
+        // Dropping `_place` returns the permit: at the end, or when this future is dropped.
         let Ok(Ok(_place)) = timeout(self.wait, self.places.acquire()).await else {
             return Err(Error::TooManyCalls);
         };
@@ -69,7 +69,7 @@ impl Prices {
         }
     }
 
-    /// Asks once. Dropped before its answer is here, it closes the connection.
+    /// Makes one call. If dropped before the answer arrives, it closes the connection.
     async fn call(&self, id: i32) -> Result<i64, Error> {
         let url = format!("{}/prices/{id}", self.url);
         let mut answer = self.client.get(url).send().await?;

@@ -1,4 +1,4 @@
-//! The span of a request: its begin, its end, and the layer around each handler that runs it inside. Each line that is logged inside
+//! The span of a request: its start, its end, and the layer around each handler that runs it inside. Each line that is logged inside
 //! it has the ids of request and trace, also those of libraries, which know nothing of requests.
 
 use rocket::{
@@ -11,7 +11,7 @@ use tracing::{Instrument, Span, error_span};
 use crate::request_id::RequestId;
 
 // ANCHOR: request-span
-/// The span of this request. It is as urgent as an error, so that it is there at every `LOG_LEVEL`.
+/// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
 ///
 /// Your task: the span has a name, a kind, attributes, and the parent that `trace_context` finds, and the
 /// log has the id of its trace.
@@ -19,7 +19,7 @@ pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     request.local_cache(|| error_span!("request", request_id = %RequestId::of(request)))
 }
 
-/// Your task: says in the span how the request was answered.
+/// Your task: record in the span how the request was answered.
 pub fn answered(_request: &Request<'_>, _status: Status) {}
 
 /// The route of this request with the names of its parameters, such as `/read/{id}`.
@@ -34,8 +34,8 @@ pub fn route_of(request: &Request<'_>) -> Option<String> {
 // ANCHOR_END: request-span
 
 // ANCHOR: in-span
-/// The handler of a route, run in the span of its request. The guards, and what makes an answer of the
-/// handler's result, run inside it as well: Rocket's macros put them into the handler.
+/// The handler of a route, run in the span of its request. The guards, and the responder that turns the
+/// result into an answer, run inside it as well: Rocket's macros put them into the handler.
 #[derive(Clone)]
 struct InSpan(Box<dyn Handler>);
 

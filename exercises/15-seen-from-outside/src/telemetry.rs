@@ -1,4 +1,4 @@
-//! The telemetry: where spans and metrics go, which traces are kept, and that the last spans are sent before the service ends.
+//! The telemetry: where spans and metrics go, which traces are kept, and how the last spans are sent before the service ends.
 
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{ExporterBuildError, MetricExporter, SpanExporter, WithHttpConfig};
@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::{exporter::OnTheRuntime, settings::TelemetrySettings};
 
-/// Why there is no telemetry.
+/// The reason why there is no telemetry.
 #[derive(Debug, Error)]
 pub enum NoTelemetry {
     #[error("OTEL_EXPORTER_OTLP_ENDPOINT cannot be used: {0}")]
@@ -24,7 +24,7 @@ pub enum NoTelemetry {
 }
 
 // ANCHOR: exporters
-/// What sends to the collector, by the variables `OTEL_EXPORTER_…`, which the exporters read themselves.
+/// The exporters to the collector. They read the variables `OTEL_EXPORTER_…` themselves.
 #[expect(dead_code, reason = "your telemetry needs it; then delete this")]
 struct Exporters {
     spans: SpanExporter,
@@ -32,7 +32,7 @@ struct Exporters {
 }
 
 impl Exporters {
-    /// None without a collector.
+    /// `None` without a collector.
     fn new(settings: &TelemetrySettings) -> Result<Option<Exporters>, NoTelemetry> {
         if !settings.is_sent {
             return Ok(None);
@@ -49,23 +49,23 @@ impl Exporters {
 // ANCHOR_END: exporters
 
 // ANCHOR: telemetry
-/// What makes spans and metrics, and sends them. Without a collector there are both as well, and nobody
-/// gets them: lines of the log still have a trace id, and `/metrics` still answers.
+/// The providers of spans and metrics. Without a collector, both still exist, and nothing is
+/// sent: log lines still have a trace id, and `/metrics` still answers.
 pub struct Telemetry {
     spans: SdkTracerProvider,
     metrics: SdkMeterProvider,
 }
 
 impl Telemetry {
-    /// Starts the threads that send. How often and how much is said by the variables `OTEL_…`, which
-    /// the SDK reads itself.
+    /// Starts the threads that send. The variables `OTEL_…` say how often and how much; the SDK reads
+    /// them itself.
     pub fn start(settings: &TelemetrySettings) -> Result<Telemetry, NoTelemetry> {
         let _exporters = Exporters::new(settings)?;
         let share = Sampler::TraceIdRatioBased(settings.share);
         let service = Resource::builder()
             .with_service_name(settings.service_name.clone())
             .build();
-        // Your task: metrics are sent and shown, spans are sent, and a caller who has decided is obeyed.
+        // Your task: send and show metrics, send spans, and follow the sampling decision of the caller.
         Ok(Telemetry {
             metrics: SdkMeterProvider::builder()
                 .with_resource(service.clone())
@@ -77,13 +77,13 @@ impl Telemetry {
         })
     }
 
-    /// What begins spans.
+    /// The tracer, which starts spans.
     pub fn tracer(&self) -> SdkTracer {
         self.spans.tracer("records")
     }
 
-    /// Your task: sends what has not been sent yet, and waits for it as long as the end of a service may be
-    /// held up.
+    /// Your task: send what is left, and wait for it only as long as the shutdown of a service may be
+    /// delayed.
     pub async fn shutdown(self) {
         drop(self.metrics);
     }

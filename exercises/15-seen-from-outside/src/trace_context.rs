@@ -1,4 +1,4 @@
-//! `traceparent` and `tracestate`: the trace that a request belongs to, as it comes in and as it goes on.
+//! `traceparent` and `tracestate`: the trace that a request belongs to, read from it and passed on.
 #![expect(dead_code, reason = "your spans need it; then delete this line")]
 
 use opentelemetry::{
@@ -10,14 +10,14 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use rocket::{Request, http::HeaderMap};
 
 // ANCHOR: trace-context
-/// The span of the caller that this request is made for; none when the request has no `traceparent`,
-/// or none that can be used.
+/// The context of the caller's span; an empty one if the request has no `traceparent`,
+/// or an invalid one.
 pub fn of(request: &Request<'_>) -> Context {
     let no_span = Context::new();
     TraceContextPropagator::new().extract_with_context(&no_span, &Headers(request.headers()))
 }
 
-/// Writes the headers that make the span of this context the caller.
+/// Writes the headers that make this context's span the parent.
 pub fn pass_on(context: &Context, headers: &mut reqwest::header::HeaderMap) {
     TraceContextPropagator::new().inject_context(context, &mut HeaderInjector(headers));
 }

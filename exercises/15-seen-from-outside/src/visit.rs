@@ -5,8 +5,8 @@ use rocket::{State, post, serde::json::Json};
 use crate::{api_key::ApiKey, database::Database, error::Error, record::Record};
 
 // ANCHOR: visit
-/// Answers the record, visited now, and the same when it was so already. 400 when the id is no
-/// 32-bit integer, 404 when no record has it, 503 when the database does not answer.
+/// Answers the record, now visited; a second visit gets the same answer. 400 if the id isn't a
+/// 32-bit integer, 404 if no record has it, 503 if the database doesn't answer.
 #[post("/records/<id>/visit")]
 pub async fn visit(
     _key: ApiKey,

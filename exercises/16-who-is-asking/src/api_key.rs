@@ -1,5 +1,5 @@
-//! The API key: which keys count, the guard that lets a request pass with one, and the answer to
-//! the others.
+//! The API key: the valid keys, the guard that lets a request with one pass, and the answer to all
+//! others.
 
 use rocket::{
     Request, catch,
@@ -23,7 +23,7 @@ impl ApiKeys {
     }
 
     /// Whether this is one of the keys. It is compared with all of them, to the last byte, so the
-    /// time that this takes does not tell how close a guess is.
+    /// time that this takes doesn't reveal how close a guess is.
     fn accept(&self, key: &str) -> bool {
         self.0
             .iter()
@@ -82,14 +82,14 @@ fn in_query<'r>(request: &'r Request<'_>) -> Option<&'r str> {
 // ANCHOR_END: guard
 
 // ANCHOR: unauthorized
-/// A problem, and the header that every 401 has to carry: how to do better next time.
+/// A problem, with the header that every 401 must have: it says how to authenticate.
 #[derive(Responder)]
 pub struct Unauthorized {
     problem: Problem,
     challenge: Header<'static>,
 }
 
-/// Answers when a guard has refused a request: with what it has said of tokens, where they are taken.
+/// Answers when a guard has refused a request; where tokens are accepted, with the guard's reason.
 #[catch(401)]
 pub fn unauthorized(request: &Request<'_>) -> Result<Refusal, Unauthorized> {
     Refusal::of(request).ok_or_else(|| Unauthorized {

@@ -1,11 +1,11 @@
-//! The header that brings a token: `Authorization: Bearer …`.
+//! The header that carries a token: `Authorization: Bearer …`.
 
 use rocket::Request;
 
 use crate::refused::Refused;
 
 // ANCHOR: bearer
-/// The token that a request has brought; nothing where it has none, or something else than a token.
+/// The token of a request; `None` if it has none, or other credentials.
 ///
 /// # Errors
 /// There are several headers, or one without a token.

@@ -1,4 +1,4 @@
-//! The issuer, as far as this service asks it: for its keys, with a limit for everything.
+//! The client of the issuer: fetches its keys, with a limit for everything.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use thiserror::Error;
 
 use crate::{key_set::KeySet, object::Object, settings::TokenSettings};
 
-/// The longest answer that is read. A key has some 400 bytes.
+/// The maximum size of an answer. A key has some 400 bytes.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
-/// Why there is no set of keys.
+/// The reason why there is no key set.
 #[derive(Debug, Error)]
 pub enum NoKeySet {
     #[error("the issuer's answer did not come in time")]
@@ -30,13 +30,13 @@ pub enum NoKeySet {
     NotASet(#[from] serde_json::Error),
 }
 
-/// What the issuer publishes.
+/// The JSON that the issuer publishes.
 #[derive(Deserialize)]
 struct Published {
     keys: Vec<Value>,
 }
 
-/// The way to the issuer.
+/// The address of the issuer, and the client for it.
 pub struct Issuer {
     client: Client,
     url: String,
@@ -44,7 +44,7 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// Opens nothing yet.
+    /// Opens no connection yet.
     #[expect(
         clippy::expect_used,
         reason = "this fails only where TLS is to be set up, and there is none in this build"
@@ -66,7 +66,7 @@ impl Issuer {
     /// The keys that the issuer publishes now.
     ///
     /// # Errors
-    /// It does not answer in time, or with something else than a set of keys.
+    /// It doesn't answer in time, or its answer isn't a key set.
     pub async fn key_set(&self) -> Result<KeySet, NoKeySet> {
         timeout(self.timeout, self.ask()).await?
     }

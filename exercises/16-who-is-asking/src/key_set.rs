@@ -1,4 +1,4 @@
-//! The keys of an issuer that count here.
+//! The keys of the issuer that this service accepts.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -24,7 +24,7 @@ pub struct KeySet(HashMap<String, Arc<Key>>);
 
 // ANCHOR: key-set
 impl KeySet {
-    /// The keys of this set that count. One that is odd spoils no other.
+    /// The usable keys of this set. An unusable one doesn't affect the others.
     pub fn of(keys: Vec<Value>) -> KeySet {
         let keys = keys.into_iter().filter_map(|key| {
             let jwk = serde_json::from_value(key).ok()?;
@@ -42,9 +42,9 @@ impl KeySet {
     }
 }
 
-/// A key with its id, if it has one and is meant for the signatures of tokens.
+/// A key with its id, if it has one and is meant for signing tokens.
 fn usable(jwk: &Jwk) -> Option<(String, Arc<Key>)> {
-    // Too generous: most members of a key say what it is not for.
+    // Too generous: most members of a key restrict its use.
     let algorithm = match &jwk.algorithm {
         AlgorithmParameters::RSA(_) => Algorithm::RS256,
         AlgorithmParameters::EllipticCurve(_) => Algorithm::ES256,

@@ -1,5 +1,5 @@
-//! The issuer's keys as this service knows them: fetched in the background, and asked for when a token
-//! names one that is new.
+//! The issuer's keys, cached: fetched in the background, and on demand when a token
+//! names a new one.
 
 use std::{
     sync::{Arc, PoisonError, RwLock},
@@ -22,13 +22,13 @@ use crate::{
 };
 
 // ANCHOR: keys
-/// The keys, for all requests together.
+/// The keys, shared by all requests.
 #[expect(dead_code, reason = "delete this line once all of it is used")]
 pub struct Keys {
     issuer: Issuer,
-    /// The last good answer of the issuer. Locked for moments only, never across a wait.
+    /// The last good answer of the issuer. Locked only briefly, never across an `.await`.
     last: RwLock<Option<Fetched>>,
-    /// Held while the issuer is asked: when an unknown key was the reason last.
+    /// Held while the issuer is asked. Inside: when that was last due to an unknown key.
     asking: Mutex<Option<Instant>>,
     renewal: Duration,
     cooldown: Duration,
@@ -61,12 +61,12 @@ impl Keys {
     }
 
     // ANCHOR: get
-    /// The key with this id. If it is not known, the issuer is asked, unless it was a moment ago.
+    /// The key with this id. If it is unknown, the issuer is asked, unless it was a moment ago.
     ///
     /// # Errors
-    /// The issuer has no such key, or its last answer is too old to count.
+    /// The issuer has no such key, or its last answer is too old.
     pub async fn get(&self, kid: &str) -> Result<Arc<Key>, Refused> {
-        // Each token asks the issuer, which is right, slow, and not what an issuer is for.
+        // Asks the issuer for each token: correct, but slow, and a burden on the issuer.
         self.fetch().await;
         match self.current() {
             None => Err(Refused::NoKeys),
@@ -89,8 +89,8 @@ impl Keys {
         shutdown.await;
     }
 
-    /// Asks the issuer. What it answers replaces what was known: a key that is withdrawn counts no more.
-    /// If it does not answer, what was known stays.
+    /// Asks the issuer. Its answer replaces the known keys: a withdrawn key is no longer valid.
+    /// If it doesn't answer, the known keys stay.
     async fn fetch(&self) {
         let at = Instant::now();
         match self.issuer.key_set().await {
@@ -105,7 +105,7 @@ impl Keys {
     // ANCHOR_END: renew
 }
 
-/// Renews the keys beside the requests, from the start of the service to its end.
+/// Renews the keys in the background, from the start of the service to its end.
 pub fn renewed_on_liftoff(keys: &Arc<Keys>) -> AdHoc {
     let keys = Arc::clone(keys);
     AdHoc::on_liftoff("renewal of keys", move |rocket| {

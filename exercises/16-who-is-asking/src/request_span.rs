@@ -10,16 +10,16 @@ use tracing::{Instrument, Span, error_span, field::Empty};
 use crate::request_id::RequestId;
 
 // ANCHOR: request-span
-/// The span of this request. It is as urgent as an error, so that it is there at every `LOG_LEVEL`.
-/// Who is asking is known later, by the guard.
+/// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
+/// The caller is added later, by the guard.
 pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     request.local_cache(
         || error_span!("request", request_id = %RequestId::of(request), subject = Empty),
     )
 }
 
-/// The handler of a route, run in the span of its request. The guards, and what makes an answer of the
-/// handler's result, run inside it as well: Rocket's macros put them into the handler.
+/// The handler of a route, run in the span of its request. The guards, and the responder that turns the
+/// result into an answer, run inside it as well: Rocket's macros put them into the handler.
 #[derive(Clone)]
 struct InSpan(Box<dyn Handler>);
 

@@ -1,4 +1,4 @@
-//! Judges an access token: by a key of the issuer, by what the key is for, and by what the token says.
+//! Verifies an access token: with a key of the issuer, by the key's use, and by the token's claims.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::{
     settings::TokenSettings,
 };
 
-/// The longest token that is looked at, in bytes.
+/// The maximum length of a token, in bytes.
 const MAX_TOKEN_BYTES: usize = 8192;
 
-/// What a token says of its bearer.
+/// The claims of a token about its bearer.
 #[derive(Deserialize)]
 struct Claims {
     sub: Option<String>,
     scope: Option<String>,
 }
 
-/// The tokens that count here.
+/// The verifier of access tokens.
 #[expect(
     dead_code,
     reason = "delete this line once issuer, audience and leeway are compared"
@@ -39,7 +39,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Tokens of this issuer, for this audience, judged by these keys.
+    /// Accepts tokens of this issuer, for this audience, verified with these keys.
     pub fn new(settings: &TokenSettings, keys: Arc<Keys>) -> Tokens {
         Tokens {
             keys,
@@ -50,10 +50,10 @@ impl Tokens {
     }
 
     // ANCHOR: judge
-    /// Who has brought this token.
+    /// The caller with this token.
     ///
     /// # Errors
-    /// The token does not count, or there are no keys to judge it by.
+    /// The token is invalid, or there are no keys to verify it with.
     pub async fn judge(&self, token: &str) -> Result<Caller, Refused> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(Refused::Token(Reason::Malformed));
@@ -62,7 +62,7 @@ impl Tokens {
         let kid = header.kid.ok_or(Refused::Token(Reason::Key))?;
         let key = self.keys.get(&kid).await?;
 
-        // So it is done in many examples. It lets strangers in.
+        // Many examples do it like this. It lets strangers in.
         let validation = Validation::new(header.alg);
         let decoded = decode::<Object<Claims>>(token, &key.decoding, &validation);
         let Object(claims) = decoded.map_err(|error| reason(&error))?.claims;
@@ -75,7 +75,7 @@ impl Tokens {
 }
 
 // ANCHOR: reason
-/// The library's error in a word for the log. Its own text may repeat what the token says.
+/// The library's error in a word for the log. Its own text may repeat parts of the token.
 fn reason(error: &Error) -> Refused {
     Refused::Token(match error.kind() {
         ErrorKind::InvalidAlgorithm => Reason::Algorithm,

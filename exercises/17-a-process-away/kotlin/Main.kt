@@ -6,8 +6,8 @@ import kotlin.system.exitProcess
 import kotlin.time.Duration.Companion.milliseconds
 
 /**
- * QRCODE_PROGRAM is the path of the program. QRCODE_TIMEOUT_MS is the longest that a request waits for its image, QRCODE_AT_ONCE
- * how many programs may run at the same time: more of them than processors only wait for each other.
+ * QRCODE_PROGRAM is the path of the program. QRCODE_TIMEOUT_MS is the maximum time that a request waits for its image,
+ * QRCODE_AT_ONCE the maximum number of programs at the same time: more of them than processors only wait for each other.
  */
 fun main() {
     val program = System.getenv("QRCODE_PROGRAM") ?: refuse("QRCODE_PROGRAM is missing: set it to the path of the program.")

@@ -1,4 +1,4 @@
-// Draws QR codes with a program of their own: a process for each, the text goes in and the image comes out.
+// Draws QR codes with a separate program: one process per code, the text goes in and the image comes out.
 package workshop.qrcode
 
 import workshop.records.QrCodes
@@ -17,7 +17,7 @@ class ProcessQrCodes(
     override suspend fun png(text: String): ByteArray =
         TODO("start the program, at most $atOnce of them at a time, and end it when its image has not come within $timeout")
 
-    /** A list of one word: no shell reads it. What the program says on standard error goes to the service's log. */
+    /** A list of one word: no shell reads it. The program's standard error goes to the service's log. */
     private fun start(): Process =
         try {
             ProcessBuilder(listOf(program))

@@ -8,7 +8,7 @@ use std::{io, process::ExitCode};
 use qr::QrError;
 
 // ANCHOR: error
-/// Why there's no image.
+/// The reason why there's no image.
 #[expect(dead_code, reason = "delete this line once all of them are used")]
 #[derive(Debug, thiserror::Error)]
 enum Error {
@@ -27,7 +27,7 @@ enum Error {
 }
 
 impl Error {
-    /// 2 when another text would do, 1 when it would not help.
+    /// 2 if another text could work, 1 if not.
     fn exit_code(&self) -> ExitCode {
         todo!("2 or 1 for {self:?}")
     }
@@ -35,7 +35,7 @@ impl Error {
 // ANCHOR_END: error
 
 // ANCHOR: main
-/// Standard output is for the image alone: what there is to say goes to standard error.
+/// Standard output is for the image alone: messages go to standard error.
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,

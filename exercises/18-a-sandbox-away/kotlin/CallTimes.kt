@@ -1,4 +1,4 @@
-// What a call costs: calls of several sizes over and over, through the border and without it. For `just measure exercise-18`.
+// Measures the cost of a call: several sizes, repeatedly, with the boundary and without it. For `just measure exercise-18`.
 package workshop.qrcode
 
 import kotlinx.coroutines.runBlocking
@@ -28,7 +28,7 @@ private class Timed(
         val began = System.nanoTime()
         var gone = 0L
         while (gone < ROUND_NANOSECONDS) {
-            // What comes out is looked at, or the JVM might see that nobody needs it.
+            // The results are used, or the JVM might optimize the calls away.
             taken += run().size
             calls += 1
             gone = System.nanoTime() - began

@@ -6,8 +6,8 @@ import kotlin.system.exitProcess
 import kotlin.time.Duration.Companion.milliseconds
 
 /**
- * The module is among the service's classes. QRCODE_TIMEOUT_MS is the longest that a request waits for its image,
- * QRCODE_AT_ONCE how many instances of the module may draw at the same time: more of them than processors only wait for each
+ * The module is among the service's classes. QRCODE_TIMEOUT_MS is the maximum time that a request waits for its image,
+ * QRCODE_AT_ONCE the maximum number of instances that draw at the same time: more of them than processors only wait for each
  * other.
  */
 fun main() {

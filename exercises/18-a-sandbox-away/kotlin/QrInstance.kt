@@ -8,12 +8,12 @@ import com.dylibso.chicory.wasm.WasmModule
 import com.dylibso.chicory.wasm.types.MemoryLimits
 import java.nio.file.Path
 
-/** The most memory that an instance gets, in pages of 64 KiB. */
+/** The maximum memory of an instance, in pages of 64 KiB. */
 private const val MAX_PAGES = 64
 
 // ANCHOR: instance
 
-/** What `qr_png` returns when there is no image. */
+/** The result of `qr_png` if there is no image. */
 const val NO_IMAGE = 0L
 
 /** One instance of the module, with a memory of its own. Never for two threads at once. */
@@ -25,7 +25,7 @@ class QrInstance(
     private val png = instance.export("qr_png")
     private val free = instance.export("qr_free")
 
-    /** The address of room for [length] bytes. */
+    /** Allocates [length] bytes, and returns their address. */
     fun alloc(length: Int): Int = alloc.apply(length.toLong()).single().toInt()
 
     /** The address of the image and its length, as one number. */
@@ -34,7 +34,7 @@ class QrInstance(
         length: Int,
     ): Long = png.apply(text.toLong(), length.toLong()).single()
 
-    /** Gives [length] bytes back that [alloc] or [png] has handed over. */
+    /** Frees [length] bytes that [alloc] or [png] has handed over. */
     fun free(
         address: Int,
         length: Int,
@@ -43,10 +43,10 @@ class QrInstance(
     }
 
     companion object {
-        /** An instance whose code is the classes that Chicory's compiler has made of the module, while this was built. */
+        /** An instance that runs the classes that Chicory's compiler has made of the module at build time. */
         fun compiled() = QrInstance(limited(QrModule.load()).withMachineFactory(QrModule::create).build())
 
-        /** An instance of the module in this file, whose code is read instruction by instruction. */
+        /** An instance of the module in this file, interpreted instruction by instruction. */
         fun interpreted(path: Path) = QrInstance(limited(Parser.parse(path)).build())
 
         private fun limited(module: WasmModule): Instance.Builder {

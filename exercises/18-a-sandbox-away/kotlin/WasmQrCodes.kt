@@ -16,7 +16,7 @@ class WasmQrCodes(
         TODO("draw with an instance that $start makes, or that is idle, and wait no longer than $timeout")
 }
 
-/** Copies bytes out of the module's memory, and gives them back to it. */
+/** Copies bytes out of the module's memory, and frees them there. */
 fun QrInstance.take(
     address: Int,
     length: Int,

@@ -15,7 +15,7 @@ class NativeQrCodes(
         TODO("load the library at $path, once, and call its qr_png with the text")
 }
 
-/** Copies bytes that the library has handed over, and gives them back to it. */
+/** Copies bytes that the library has handed over, and frees them. */
 fun Library.take(bytes: MemorySegment): ByteArray =
     TODO("copy the ${bytes.byteSize()} bytes, and give them back with free(bytes)")
 // ANCHOR_END: native

@@ -1,4 +1,4 @@
-//! The library: what C could call, and so can a JVM.
+//! The library: functions that C can call, and so can a JVM.
 #![expect(
     unsafe_code,
     reason = "what comes over this border are addresses, and nobody checks them"
@@ -12,7 +12,7 @@ use std::str;
 use qr::QrError;
 
 // ANCHOR: border
-/// Bytes that have left Rust. Whoever got them gives them back to [`qr_free`], once.
+/// Bytes that Rust has handed over. Their receiver passes them to [`qr_free`], once.
 #[repr(C)]
 pub struct Bytes {
     data: *mut u8,
@@ -50,18 +50,18 @@ pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Byte
     todo!("draw the {length} bytes at {text:?}, and write to {image:?} where the image is")
 }
 
-/// Takes bytes back that a function of this library has handed over.
+/// Frees bytes that a function of this library has handed over.
 ///
 /// # Safety
 /// - `data` and `length` are those of one [`Bytes`] of this library: the beginning of its allocation, and all of it.
-/// - They come back once, and nobody uses the bytes any more.
+/// - They are freed once, and nobody uses the bytes afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
     todo!("free the {length} bytes at {data:?}")
 }
 // ANCHOR_END: border
 
-/// The image of a text that may be no text.
+/// The image of these bytes, which may not be UTF-8.
 #[expect(dead_code, reason = "delete this line once it is called")]
 fn draw(text: &[u8]) -> Result<Vec<u8>, Outcome> {
     let text = str::from_utf8(text).map_err(|_| Outcome::NotUtf8)?;

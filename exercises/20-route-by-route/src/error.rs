@@ -13,7 +13,7 @@ use tracing::error;
 use crate::{causes::with_causes, problem::Problem, text::MAX_TEXT_BYTES};
 
 // ANCHOR: error
-/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+/// The reason why a request failed. A handler returns it as the `Err` of its `Result`.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The text cannot be read.
@@ -31,7 +31,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The client's part. The reason why there's no code is for the log.
+    /// The problem for the client. The reason why there's no code is for the log.
     fn problem(&self) -> Problem {
         match self {
             Error::Unavailable(_) => {
@@ -51,7 +51,7 @@ impl<'r> Responder<'r, 'static> for Error {
             Error::Unavailable(_) => {
                 error!("{}", with_causes(&self));
             }
-            // The client has been told all there is.
+            // The client has been told everything.
             Error::Malformed | Error::NoText | Error::TextTooLong(_) => {}
         }
         self.problem().respond_to(request)

@@ -1,4 +1,4 @@
-//! The service: `/qrcode` and nothing else of what the Kotlin service answers.
+//! The service: of the routes of the Kotlin service, only `/qrcode`.
 
 mod catchers;
 mod causes;

@@ -9,10 +9,10 @@ use flate2::{Compress, CompressError, Compression, Crc, FlushCompress};
 const QUIET_ZONE: usize = 4;
 /// No image is narrower than this, in pixels.
 const MIN_WIDTH: usize = 200;
-/// Takes half of the time of the usual level, 6, for a tenth more bytes.
+/// Takes half the time of the default level, 6, for a tenth more bytes.
 const DEFLATE_LEVEL: u32 = 3;
 
-/// Why a text has no image.
+/// The reason why a text can't be drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum QrError {
     #[error("the text does not fit into a QR code: {0}")]
@@ -44,7 +44,7 @@ pub fn png(text: &str) -> Result<Vec<u8>, QrError> {
 }
 
 /// The width in pixels, and the rows of pixels from top to bottom. A row begins with the number of
-/// its filter, 0 for none. Then there are eight pixels to a byte, and 1 is white.
+/// its filter, 0 for none. Then come eight pixels per byte, and 1 is white.
 fn draw(code: &QRCode) -> (usize, Vec<u8>) {
     let across = code.size + 2 * QUIET_ZONE;
     let scale = MIN_WIDTH.div_ceil(across);
@@ -70,7 +70,7 @@ fn draw(code: &QRCode) -> (usize, Vec<u8>) {
 }
 
 thread_local! {
-    /// Kept, since its memory is a hundred times that of an image.
+    /// Reused, since its memory is a hundred times that of an image.
     static DEFLATER: RefCell<Compress> =
         RefCell::new(Compress::new(Compression::new(DEFLATE_LEVEL), true));
 }

@@ -1,4 +1,4 @@
-//! `GET /qrcode?text=`: the text as a QR code, for everybody.
+//! `GET /qrcode?text=`: the text as a QR code, without a key.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use rocket::{get, http::ContentType};
 
 use crate::{error::Error, qr, text::Text};
 
-/// The longest that a request waits for its image.
+/// The maximum time that a request waits for its image.
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 // ANCHOR: qrcode
-/// Answers the code as an image. 400 for a text that cannot be used, 503 when there is no image in
+/// Answers the code as an image. 400 for an invalid text, 503 if there is no image in
 /// time.
 #[get("/qrcode")]
 pub async fn qrcode(text: Result<Text, Error>) -> Result<(ContentType, Vec<u8>), Error> {

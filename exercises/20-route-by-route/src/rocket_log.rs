@@ -1,12 +1,12 @@
-//! What Rocket says for the log. It knows only the crate `log`, which is older than `tracing`.
+//! Rocket's own log lines. Rocket knows only the crate `log`, which is older than `tracing`.
 
 use log::{LevelFilter, Log, Metadata, Record};
 use tracing::{error, warn};
 
 // ANCHOR: rocket-log
-/// Listens to Rocket, before Rocket would set up a log of its own.
+/// Takes Rocket's log lines, before Rocket sets up a log of its own.
 pub fn listen() {
-    // This fails if the port is taken.
+    // This fails if a logger is set already.
     if log::set_logger(&LogForwarder).is_ok() {
         log::set_max_level(LevelFilter::Warn);
     }

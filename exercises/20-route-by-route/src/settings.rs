@@ -22,7 +22,7 @@ impl Settings {
     /// Reads the settings. Settings missing from the environment keep these defaults.
     ///
     /// # Errors
-    /// What is wrong with a variable, in a sentence for the person who set it.
+    /// An invalid variable, described in a sentence for the person who set it.
     pub fn from_environment() -> Result<Settings, String> {
         Ok(Settings {
             address: setting("ADDRESS", "127.0.0.1", ip_address)?,
@@ -31,7 +31,7 @@ impl Settings {
         })
     }
 
-    /// The part of the settings that Rocket needs, in its own form.
+    /// The part of the settings that configures Rocket, as its `Figment`.
     pub fn rocket(&self) -> Figment {
         rocket::Config::figment()
             .merge(("address", self.address))

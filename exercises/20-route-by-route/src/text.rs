@@ -1,4 +1,4 @@
-//! The text that a request wants to have drawn.
+//! The text to draw, as the query has it.
 
 use rocket::{
     Request, async_trait,
@@ -40,7 +40,7 @@ fn text_of(request: &Request<'_>) -> Result<Text, Error> {
 }
 // ANCHOR_END: text
 
-/// The first parameter of this name, as it stands in the query.
+/// The first parameter of this name, still percent-encoded.
 fn encoded_parameter<'r>(request: &'r Request<'_>, name: &str) -> Option<&'r RawStr> {
     let query = request.uri().query()?;
     query
@@ -50,7 +50,7 @@ fn encoded_parameter<'r>(request: &'r Request<'_>, name: &str) -> Option<&'r Raw
         .map(|(_, value)| value)
 }
 
-/// Rocket's own parameters have `�` where the bytes are no UTF-8, and stray percent signs as they are.
+/// Rocket's own decoding gives `�` where the bytes aren't UTF-8, and keeps stray percent signs.
 fn decode_strictly(encoded: &RawStr) -> Result<String, Error> {
     let mut sequences = encoded.as_str().split('%').skip(1);
     if !sequences.all(begins_with_a_byte) {

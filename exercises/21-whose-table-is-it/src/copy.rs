@@ -1,22 +1,22 @@
-//! `service copy`: brings old visits, from the time before the outbox, into this service's table, while new ones come.
+//! `service copy`: brings old visits, from the time before the outbox, into this service's table, while new ones arrive.
 
 use sqlx::PgConnection;
 
-/// The most rows that are copied at once.
+/// The maximum number of rows that are copied at once.
 const BATCH: i64 = 1000;
 
-/// What a copy has come to.
+/// The result of a copy.
 #[derive(Debug, Default)]
 pub struct Copied {
     /// How many visits were looked at.
     pub looked_at: usize,
-    /// Those of them whose record this service's table lacks.
+    /// The ids of those whose record is missing from this service's table.
     pub unknown: Vec<i32>,
 }
 
 // ANCHOR: copy
-/// Copies every visit that no event has told of. A record that an event was applied to is left alone: the
-/// event is newer. One that this table lacks holds up no other.
+/// Copies every visit without an event. A record that an event was applied to is left alone: the
+/// event is newer. A record that is missing from this table doesn't hold up the others.
 ///
 /// # Errors
 /// One of the databases does not answer. What is copied stays copied.

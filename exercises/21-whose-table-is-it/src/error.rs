@@ -27,7 +27,7 @@ use crate::{
 };
 
 // ANCHOR: error
-/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+/// The reason why a request failed. A handler returns it as the `Err` of its `Result`.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The client has sent an invalid value.
@@ -42,7 +42,7 @@ pub enum Error {
     /// The body of the request is JSON of another shape.
     #[error("the body must be {{\"ids\": […]}} with at most {MAX_IDS} 32-bit integers")]
     UnusableBody,
-    /// As many exports run as may run at the same time.
+    /// The maximum number of exports is running.
     #[error("too many exports are running")]
     TooManyExports,
     /// The client has stopped taking the export.
@@ -51,19 +51,19 @@ pub enum Error {
     /// The requested record doesn't exist.
     #[error("{0}")]
     NotFound(String),
-    /// The migrations have not run, or what this release needs is gone.
+    /// The migrations have not run, or a column that this release needs is gone.
     #[error("the schema is not up to date yet")]
     SchemaBehind,
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
-    /// Visits belong to another service, and there is no way to it.
+    /// Visits belong to another service, which can't be reached from here.
     #[error("visits are written by another service")]
     OwnedElsewhere,
     /// The Kotlin service cannot be reached, or takes too long.
     #[error("the other service does not answer")]
     KotlinAway(#[source] reqwest::Error),
-    /// The Kotlin service has answered neither a record nor that there is none.
+    /// The Kotlin service has answered with neither a record nor a 404.
     #[error("the other service answers {0}")]
     KotlinRefuses(Status),
     /// The database rejects the query: the bug is in this service.
@@ -77,21 +77,21 @@ pub enum Error {
     Panicked(#[source] JoinError),
 }
 
-/// The log's part of an error.
+/// How an error is logged.
 enum Log {
-    /// The client has been told all there is.
+    /// The client has been told everything.
     Nothing,
-    /// It may pass by itself. All requests of an outage fail alike, so not each of them gets a line.
+    /// It may pass by itself. All requests of an outage fail alike, so only some of them get a line.
     Warning,
     /// The bug is in this service.
     Error,
 }
 
 impl Error {
-    /// What an error becomes: the status, what the log gets, and what the client is told.
+    /// The status of an error, how it is logged, and the text for the client.
     ///
-    /// What it holds of the database is for the log alone: a client has no business with SQL, hosts or
-    /// users.
+    /// Details of the database are for the log alone: SQL, hosts and users are none of the client's
+    /// business.
     fn becomes(&self) -> (Status, Log, String) {
         let text = self.to_string();
         match self {
@@ -114,14 +114,14 @@ impl Error {
         }
     }
 
-    /// The client's part of it.
+    /// The problem that the client gets.
     pub fn problem(&self) -> Problem {
         let (status, _log, detail) = self.becomes();
         Problem::new(status, detail)
     }
 }
 
-/// Every request of an outage fails for the same reason, so one line per second and reason tells enough.
+/// Every request of an outage fails for the same reason, so one line per second and reason is enough.
 static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
@@ -144,7 +144,7 @@ impl<'r> Responder<'r, 'static> for Error {
 // ANCHOR_END: error
 
 // ANCHOR: from-json
-/// Tells why a body could not be read as JSON of the right form.
+/// Tells invalid JSON apart from JSON of the wrong form.
 impl From<json::Error<'_>> for Error {
     fn from(error: json::Error<'_>) -> Error {
         match error {
@@ -152,7 +152,7 @@ impl From<json::Error<'_>> for Error {
             json::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 Error::BodyTooLarge
             }
-            // serde stops at the first thing that it cannot use. Whether all of it is JSON comes first.
+            // serde stops at the first value that doesn't fit. Check first whether all of it is JSON.
             json::Error::Parse(text, _) if serde_json::from_str::<IgnoredAny>(text).is_ok() => {
                 Error::UnusableBody
             }
@@ -165,7 +165,7 @@ impl From<json::Error<'_>> for Error {
 // ANCHOR_END: from-json
 
 // ANCHOR: from-sqlx
-/// Tells an outage from a query that is wrong. Thanks to this, `?` does the rest.
+/// Distinguishes an outage from a wrong query. Thanks to this, `?` does the rest.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
@@ -176,16 +176,16 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether it is the database's trouble, which may pass, rather than the query's.
+/// Whether the database is at fault, which may pass, rather than the query.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
-        // The next one is prepared for the new schema.
+        // The next attempt prepares it for the new schema.
         stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
-            // Only for reading since another server took over, out of memory, too many connections, closed to
-            // connections, a lock that did not come, took too long.
+            // Read-only since a failover, out of memory, too many connections, closed to
+            // connections, lock not available, took too long.
             Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
             // Lost, refused, no such database, rolled back, stopping.
             Some(code) => ["08", "28", "3D", "40", "57P"]
@@ -206,9 +206,9 @@ pub fn is_stale_plan(error: &sqlx::Error) -> bool {
         return false;
     };
     match error.code().as_deref() {
-        // There is no such statement.
+        // No such prepared statement.
         Some("26000") => true,
-        // The code alone says "not supported", and that is a bug of ours.
+        // The code alone says "not supported", which would be a bug of ours.
         Some("0A000") => {
             let error = error.try_downcast_ref::<PgDatabaseError>();
             error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")

@@ -6,7 +6,7 @@ use rocket::{State, get, http::Status};
 
 use crate::{api_key::ApiKey, compare::Inbox, error::Error};
 
-/// Answers at once: nginx keeps the client's connection until it has this answer. Looking comes later.
+/// Answers at once: nginx keeps the client's connection until it has this answer. Comparing comes later.
 #[get("/look/<id>")]
 pub fn look(
     _key: ApiKey,

@@ -1,4 +1,4 @@
-//! Looks at one read after the other, beside the requests, and counts what it finds: per day, in this service's database.
+//! Compares one read after the other in the background, and counts the results: per day, in this service's database.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,12 +23,12 @@ use crate::{
     sharing::Databases,
 };
 
-/// How long one look may take.
+/// The maximum duration of a comparison.
 const LIMIT: Duration = Duration::from_secs(5);
-/// Between two attempts to get the databases.
+/// The pause between two attempts to connect to the databases.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What was found, and isn't in the database yet.
+/// Results that aren't in the database yet.
 #[derive(Default)]
 struct Counts {
     same: i64,
@@ -39,7 +39,7 @@ struct Counts {
     dropped: i64,
 }
 
-/// The inbox for reads, and a fairing that begins to look as soon as the service listens.
+/// The inbox for reads, and a fairing that begins to compare as soon as the service listens.
 pub fn looks(settings: &Settings) -> (Arc<Inbox>, AdHoc) {
     let (inbox, waiting) = Inbox::new();
     let inbox = Arc::new(inbox);
@@ -72,7 +72,7 @@ async fn always_look(
     }
 }
 
-/// Looks at what comes, until a database doesn't answer.
+/// Compares incoming reads, until a database doesn't answer.
 async fn look_on(
     kotlin: &Kotlin,
     databases: &Databases,

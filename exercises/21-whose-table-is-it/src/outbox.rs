@@ -1,4 +1,4 @@
-//! What is in an outbox: events that wait, and events that were put aside.
+//! The events in an outbox: those that wait, and those that were put aside.
 
 use sqlx::PgConnection;
 

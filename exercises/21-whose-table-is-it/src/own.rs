@@ -1,4 +1,4 @@
-//! `service own rust` and `service own kotlin`: one service gives visits to the other, and takes them back.
+//! `service own rust` and `service own kotlin`: moves visits from one service to the other, and back.
 
 #![expect(dead_code, reason = "delete this line once `switch` moves visits")]
 
@@ -16,10 +16,10 @@ use crate::{
 
 /// How long the outbox may take to become empty. Meanwhile visits wait, and no client waits longer than 2 s.
 const LIMIT: Duration = Duration::from_millis(1500);
-/// Between two looks at an outbox that another worker empties.
+/// The pause between two looks at an outbox that another worker empties.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Why ownership did not move.
+/// The reason why ownership did not move.
 #[derive(Debug, Error)]
 pub enum Refusal {
     #[error("{0} events wait in the outbox after 1.5 s: the owner stays the same")]
@@ -37,7 +37,7 @@ pub enum Refusal {
 ///
 /// # Errors
 /// The outbox doesn't become empty: the owner stays the same, from a new epoch on. Or a database does
-/// not answer, or somebody else has switched meanwhile: at most one side owns visits then.
+/// not answer, or another switch came in between: at most one side owns visits then.
 pub async fn switch(
     from: &mut PgConnection,
     to: &mut PgConnection,

@@ -9,7 +9,7 @@ use std::{
 
 use sqlx::PgConnection;
 
-/// After which pause a row that differs is looked at again.
+/// The pause before a row that differs is looked at again.
 const PAUSE: Duration = Duration::from_millis(200);
 
 // ANCHOR: proof
@@ -48,7 +48,7 @@ async fn visited(connection: &mut PgConnection, range: i32) -> sqlx::Result<BTre
     Ok(ids.into_iter().collect())
 }
 
-/// Whether these records are visited, where a record that this table lacks is not. Those with an event in this
+/// Whether these records are visited; one that this table lacks counts as not visited. Those with an event in this
 /// outbox are left out.
 async fn settled(
     connection: &mut PgConnection,

@@ -1,11 +1,11 @@
-//! Computing: what takes longer than a moment runs on threads of its own, at most one per core. So the threads that answer go on
-//! answering, `/health` too.
+//! Computing: CPU-bound work runs on threads of its own, at most one per core. So the threads that answer stay free,
+//! `/health` included.
 
 use std::{panic, thread::available_parallelism};
 
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-/// The threads that compute.
+/// A limit for the threads that compute.
 pub struct Computing(Semaphore);
 
 impl Computing {
@@ -16,13 +16,13 @@ impl Computing {
     }
 
     // ANCHOR: computing
-    /// Has this work done, and gives its result.
+    /// Runs this work on such a thread, and returns its result.
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
-        // Nobody closes the semaphore, so there is a permit sooner or later.
+        // The semaphore is never closed, so there is a permit sooner or later.
         let _permit = self.0.acquire().await;
         match spawn_blocking(work).await {
             Ok(result) => result,
-            // Work is never cancelled, so it has panicked: the request goes on as it would without the thread.
+            // Work is never canceled, so it has panicked: the panic continues in the request.
             Err(error) => panic::resume_unwind(error.into_panic()),
         }
     }

@@ -1,11 +1,11 @@
-//! Markup: what every XML needs that is written.
+//! Markup: the parts that all written XML needs.
 
 /// The namespaces of WebDAV, of CardDAV and of Apple's calendar server, which many clients ask for.
 pub const DAV: &str = "DAV:";
 pub const CARDDAV: &str = "urn:ietf:params:xml:ns:carddav";
 pub const CALENDAR_SERVER: &str = "http://calendarserver.org/ns/";
 
-/// What a document begins with, what its root element declares, and its content type.
+/// The beginning of a document, the declarations of its root element, and its content type.
 pub const DECLARATION: &str = r#"<?xml version="1.0" encoding="utf-8"?>"#;
 pub const NAMESPACES: &str = concat!(
     r#" xmlns:D="DAV:""#,
@@ -14,7 +14,7 @@ pub const NAMESPACES: &str = concat!(
 );
 pub const CONTENT_TYPE: &str = "application/xml; charset=utf-8";
 
-/// A text as it can be put between two tags or into an attribute. A reader of XML would take a carriage return for a line feed,
+/// A text as it can be put between two tags or into an attribute. An XML parser would turn a carriage return into a line feed,
 /// so it is written as a reference: a vCard keeps its line breaks.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());

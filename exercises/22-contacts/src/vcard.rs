@@ -1,24 +1,24 @@
 //! vCards: whether a text is one, and what it says, by RFC 2426 (version 3.0) and RFC 6350 (version 4.0).
 //!
 //! The service keeps what it was given, byte for byte, so it needs to know little of it: that it is one vCard, its UID, and the
-//! values that a filter looks at. Programs write the rest in their own ways, and a phone that is refused tries again for ever. So
+//! values that a filter looks at. Programs write the rest in their own ways, and a phone that is refused tries again forever. So
 //! a line that cannot be read is kept, and nothing is found in it.
 
 use std::borrow::Cow;
 
 use crate::{error::dav::DavError, markup::is_text};
 
-/// The longest UID, in characters: an index of PostgreSQL holds no long ones.
+/// The maximum length of a UID, in characters: PostgreSQL's indexes hold no long ones.
 const MAX_UID: usize = 500;
 /// Makes a URI of a UUID.
 const URN: &str = "urn:uuid:";
 
-/// A vCard. It is read anew for each question: most of one is a photo, which nobody asks about.
+/// A vCard. It is parsed anew for each question: most of it is a photo, which no question is about.
 pub struct Card<'a>(&'a str);
 
 /// A line: `FN:Ada Lovelace`, `item1.EMAIL;TYPE=home:ada@example.org`.
 struct Property<'a> {
-    /// Without the group before it and the parameters after it, in whatever case.
+    /// Without the group before it and the parameters after it, in any case.
     name: &'a str,
     /// As it is written, with escapes.
     value: &'a str,
@@ -26,7 +26,7 @@ struct Property<'a> {
 
 // ANCHOR: vcard
 impl<'a> Card<'a> {
-    /// A text that was found to be a vCard before.
+    /// Takes a text that was found to be a vCard before.
     pub fn of(text: &'a str) -> Card<'a> {
         Card(text)
     }
@@ -34,7 +34,7 @@ impl<'a> Card<'a> {
     /// Reads a text, which must be exactly one vCard of version 3.0 or 4.0, with a UID.
     ///
     /// # Errors
-    /// It is none, or one of another version.
+    /// It isn't a vCard, or has another version.
     pub fn read(text: &'a str) -> Result<Card<'a>, DavError> {
         let card = Card(text);
         let lines = text_lines(text).filter(|line| !line.trim().is_empty());
@@ -86,7 +86,7 @@ impl<'a> Card<'a> {
         values
     }
 
-    /// Hands over each value of the properties with these names, and the place of its name in the list.
+    /// Passes on each value of the properties with these names, with the index of its name in the list.
     pub fn each_value(&self, names: &[impl AsRef<str>], mut take: impl FnMut(usize, String)) {
         let mut lines = text_lines(self.0).peekable();
         while let Some(line) = lines.next() {
@@ -98,7 +98,7 @@ impl<'a> Card<'a> {
                     .position(|wanted| name.eq_ignore_ascii_case(wanted.as_ref()))
             };
             let place = wanted(&line);
-            // A line that begins with a space or a tab goes on where the line before it has ended.
+            // A line that begins with a space or a tab continues the line before it.
             while let Some(more) = lines.peek().and_then(|next| next.strip_prefix([' ', '\t'])) {
                 if place.is_some() {
                     line.to_mut().push_str(more);
@@ -113,7 +113,7 @@ impl<'a> Card<'a> {
 }
 // ANCHOR_END: vcard
 
-/// The value that all of these are: a program may say the same twice.
+/// The value, if all of these are the same: a program may repeat it.
 fn only(mut values: impl Iterator<Item = String>) -> Option<String> {
     let value = values.next()?;
     values.all(|other| other == value).then_some(value)
@@ -132,7 +132,7 @@ fn without_urn(mut uid: &str) -> &str {
 }
 
 // ANCHOR: text-of
-/// A card as text; `None` where it is no UTF-8. A program that counts bytes may fold a line within a character, whose parts are no
+/// A card as text; `None` if it isn't UTF-8. A program that counts bytes may fold a line within a character, whose parts aren't
 /// text. Such a fold is undone.
 pub fn text_of(bytes: Vec<u8>) -> Option<String> {
     String::from_utf8(bytes)
@@ -140,7 +140,7 @@ pub fn text_of(bytes: Vec<u8>) -> Option<String> {
         .ok()
 }
 
-/// Leaves out each fold before a byte that goes on with a character: in UTF-8, those begin with the bits 10.
+/// Leaves out each fold before a continuation byte of UTF-8: those begin with the bits 10.
 fn with_whole_characters(mut bytes: &[u8]) -> Vec<u8> {
     let mut whole = Vec::with_capacity(bytes.len());
     while let Some((&byte, rest)) = bytes.split_first() {
@@ -160,14 +160,14 @@ fn with_whole_characters(mut bytes: &[u8]) -> Vec<u8> {
 }
 // ANCHOR_END: text-of
 
-/// The lines of a text, whichever way they end, without the mark of the byte order that some programs begin with.
+/// The lines of a text, whichever way they end, without the byte order mark that some programs begin with.
 fn text_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_start_matches('\u{FEFF}');
     let lines = text.split('\n').flat_map(|line| line.split('\r'));
     lines.filter(|line| !line.is_empty())
 }
 
-/// The name at the beginning of a line, behind an optional group.
+/// The name at the beginning of a line, after an optional group.
 fn name_of(line: &str) -> &str {
     let end = line.find([':', ';']).unwrap_or(line.len());
     let name = line[..end].trim();
@@ -195,7 +195,7 @@ impl<'a> Property<'a> {
     }
 }
 
-/// A value without its escapes: `\n` is a line break, and a backslash before anything else protects that.
+/// A value without its escapes: `\n` is a line break, and a backslash before any other character means that character.
 fn unescaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut characters = value.chars();

@@ -1,9 +1,9 @@
-//! Kata 9, traits, derives and a generic function: what was scanned twice?
+//! Something that has a label to use in a sentence.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// Something with a name for a sentence.
+/// Something that has a label to use in a sentence.
 trait Label {
     fn label(&self) -> String;
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// Counts visits by tag. Clones share one map.
+/// Counts visits per tag. Clones share one map.
 #[derive(Clone, Default)]
 struct Visits {
     by_tag: Arc<Mutex<HashMap<i32, u32>>>,

@@ -1,10 +1,10 @@
-//! Kata 12, futures: a read that is given up.
+//! Kata 12, futures: a read that is canceled.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Waker};
 use std::{pin::Pin, sync::Arc, thread};
 
-/// One of the pool's connections. Dropping it gives it back.
+/// One of the pool's connections. Dropping it returns it to the pool.
 struct Connection(Arc<AtomicUsize>);
 
 fn connect(in_use: Arc<AtomicUsize>) -> Connection {

@@ -1,4 +1,4 @@
-//! Kata 14, `dyn` and an extension trait: what hikers are told, by whatever tells it.
+//! Kata 14, `dyn` and an extension trait: notices for hikers, of several types.
 
 /// Something that can inform hikers.
 trait Notice {
@@ -25,7 +25,7 @@ impl Notice for Closed {
     }
 }
 
-/// What is on the board today: a closed hut, if there is one, and then a storm, if there is one.
+/// The notices on today's board: a closed hut, if there is one, then a storm, if there is one.
 fn board(closed: Option<&str>, storm: Option<u8>) -> Vec<Box<dyn Notice>> {
     let mut notices: Vec<Box<dyn Notice>> = Vec::new();
     if let Some(hut) = closed {
@@ -40,7 +40,7 @@ fn board(closed: Option<&str>, storm: Option<u8>) -> Vec<Box<dyn Notice>> {
 
 /// The operations of a text on a sign.
 trait Sign {
-    /// The text as a sign has it: the first letter large, a full stop at the end.
+    /// The text as it's written on a sign: with a capital first letter, and a period at the end.
     fn as_sign(&self) -> String;
 }
 

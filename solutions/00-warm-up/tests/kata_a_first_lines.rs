@@ -10,7 +10,7 @@ fn is_tag(number: i32) -> bool {
     number >= 1
 }
 
-/// How far it is from one tag to another, in whichever direction.
+/// The distance between two tags, in either direction.
 fn distance(from: i32, to: i32) -> i32 {
     if from < to { to - from } else { from - to }
 }

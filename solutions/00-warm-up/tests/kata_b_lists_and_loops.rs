@@ -9,7 +9,7 @@ fn hours(stages: &[u32]) -> u32 {
     sum
 }
 
-/// The names that begin with this letter, in their order.
+/// The names that begin with this letter, in the same order.
 fn beginning_with(letter: char, huts: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for hut in huts {

@@ -25,14 +25,14 @@ pub async fn ready(settings: &State<Settings>) -> Result<Json<Ready>, Problem> {
     }
 }
 
-/// Opens a connection, asks the smallest question there is, and closes the connection.
+/// Opens a connection, sends the smallest query there is, and closes the connection.
 async fn ask(database: &PgConnectOptions) -> Result<(), sqlx::Error> {
     let mut connection = PgConnection::connect_with(database).await?;
     sqlx::query("SELECT 1").execute(&mut connection).await?;
     connection.close().await
 }
 
-/// Logs why the service is not ready. The client is told only that it is not.
+/// Logs why the service isn't ready. The client learns only that it isn't.
 fn not_ready(reason: &impl Display) -> Problem {
     warn!("not ready: {reason}");
     Problem::new(Status::ServiceUnavailable, "the database does not answer")

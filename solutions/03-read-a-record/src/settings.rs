@@ -13,7 +13,7 @@ pub struct Settings {
     pub address: IpAddr,
     /// The port to listen on.
     pub port: u16,
-    /// For the database and its pool.
+    /// The settings of the database and its pool.
     pub database: DatabaseSettings,
 }
 
@@ -31,7 +31,7 @@ impl Settings {
     /// Reads the settings. Settings missing from the environment keep these defaults.
     ///
     /// # Errors
-    /// What is wrong with a variable, in a sentence for the person who set it.
+    /// An invalid variable, described in a sentence for the person who set it.
     pub fn from_environment() -> Result<Settings, String> {
         Ok(Settings {
             address: setting("ADDRESS", "127.0.0.1", ip_address)?,
@@ -44,12 +44,12 @@ impl Settings {
         })
     }
 
-    /// The part of the settings that Rocket needs, in its own form.
+    /// The part of the settings that configures Rocket, as its `Figment`.
     pub fn rocket(&self) -> Figment {
         rocket::Config::figment()
             .merge(("address", self.address))
             .merge(("port", self.port))
-            // Errors, warnings and the launch are logged, but not each request.
+            // Errors, warnings and the launch are logged, individual requests aren't.
             .merge(("log_level", "critical"))
             // Seconds after SIGTERM: for running requests to finish, then for connections to close.
             .merge(("shutdown.grace", 1))
@@ -75,7 +75,7 @@ fn setting<T>(
 }
 // ANCHOR_END: setting
 
-/// Reads a variable that has no default. Its value is not repeated: what is said here ends up in logs.
+/// Reads a variable that has no default. Its value is not repeated: the message ends up in logs.
 fn secret<T>(variable: &str, read: fn(&str) -> Result<T, Expected>) -> Result<T, String> {
     let text = env::var_os(variable).unwrap_or_default();
     read(text.to_str().unwrap_or_default()).map_err(|expected| {
@@ -97,7 +97,7 @@ fn port(text: &str) -> Result<u16, Expected> {
     text.parse().map_err(|_| "a port number, 0 to 65535")
 }
 
-/// Reads a `postgres://` URL. sqlx takes other addresses for one of PostgreSQL, too.
+/// Reads a `postgres://` URL. sqlx alone would accept other addresses, too.
 fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     let is_postgres = text.starts_with("postgres://") || text.starts_with("postgresql://");
     match text.parse() {
@@ -119,8 +119,8 @@ fn pool_size(text: &str) -> Result<NonZeroU16, Expected> {
 }
 
 // ANCHOR: milliseconds
-/// Reads a time limit. One below 250 ms is refused: opening a connection may take as long. One above
-/// an hour was meant in another unit.
+/// Reads a time limit. Below 250 ms it is refused: opening a connection may take that long. Above
+/// an hour, another unit was probably meant.
 fn milliseconds(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=3_600_000) => Ok(Duration::from_millis(limit)),

@@ -24,7 +24,7 @@ pub async fn ready(pool: &State<PgPool>) -> Result<Json<Ready>, Problem> {
     }
 }
 
-/// Logs why the service is not ready. The client is told only that it is not.
+/// Logs why the service isn't ready. The client learns only that it isn't.
 fn not_ready(reason: &impl Display) -> Problem {
     warn!("not ready: {reason}");
     Problem::new(Status::ServiceUnavailable, "the database does not answer")

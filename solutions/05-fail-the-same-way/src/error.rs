@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::{causes::with_causes, problem::Problem};
 
 // ANCHOR: error
-/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+/// The reason why a request failed. A handler returns it as the `Err` of its `Result`.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The client has sent an invalid value.
@@ -29,8 +29,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the client is told. What the error holds of the database is not part of it: a client
-    /// has no business with SQL, hosts or users.
+    /// The problem that the client gets. It contains no details of the database: SQL, hosts and
+    /// users are none of the client's business.
     pub fn problem(&self) -> Problem {
         let status = match self {
             Error::BadRequest(_) => Status::BadRequest,
@@ -41,7 +41,7 @@ impl Error {
         let detail = match self {
             Error::Unavailable(_) => "the database does not answer".into(),
             Error::Query(_) => "an unexpected error occurred".into(),
-            // Their own text is for the client.
+            // Their texts are meant for the client.
             Error::BadRequest(_) | Error::NotFound(_) => self.to_string(),
         };
         Problem::new(status, detail)
@@ -61,7 +61,7 @@ impl<'r> Responder<'r, 'static> for Error {
 // ANCHOR_END: error
 
 // ANCHOR: from-sqlx
-/// Tells an outage from a query that is wrong. Thanks to this, `?` does the rest.
+/// Distinguishes an outage from a wrong query. Thanks to this, `?` does the rest.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
@@ -72,16 +72,16 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether it is the database's trouble, which may pass, rather than the query's.
+/// Whether the database is at fault, which may pass, rather than the query.
 fn is_outage(error: &sqlx::Error) -> bool {
     match error {
-        // The next one is prepared for the new schema.
+        // The next attempt prepares it for the new schema.
         stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
-            // Only for reading since another server took over, out of memory, too many connections, closed to
-            // connections, a lock that did not come, took too long.
+            // Read-only since a failover, out of memory, too many connections, closed to
+            // connections, lock not available, took too long.
             Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
             // Lost, refused, no such database, rolled back, stopping.
             Some(code) => ["08", "28", "3D", "40", "57P"]
@@ -102,9 +102,9 @@ pub fn is_stale_plan(error: &sqlx::Error) -> bool {
         return false;
     };
     match error.code().as_deref() {
-        // There is no such statement.
+        // No such prepared statement.
         Some("26000") => true,
-        // The code alone says "not supported", and that is a bug of ours.
+        // The code alone says "not supported", which would be a bug of ours.
         Some("0A000") => {
             let error = error.try_downcast_ref::<PgDatabaseError>();
             error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")

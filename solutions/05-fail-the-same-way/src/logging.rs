@@ -3,10 +3,10 @@
 use log::LevelFilter;
 
 // ANCHOR: logging
-/// Sets up the log, before Rocket would set up one of its own.
+/// Sets up the log, before Rocket sets up its own.
 ///
 /// Two parts of Rocket write whole URLs into the log, and the query of a URL may hold a key: these
-/// are silent here. A handler that panics is heard of all the same, by the panic's own message.
+/// are silenced. A panic in a handler is still reported, by the panic's own message.
 pub fn start() {
     env_logger::Builder::new()
         .filter_level(LevelFilter::Warn)

@@ -1,4 +1,4 @@
-//! Starts the service, and says in one sentence on stderr what prevented it.
+//! Starts the service. If it can't start, one sentence on stderr says why.
 
 use std::{fmt::Display, net::SocketAddr, process::ExitCode};
 
@@ -17,13 +17,13 @@ pub async fn launch(service: Rocket<Build>) -> ExitCode {
     }
 }
 
-/// Says why the service does not run, and gives the exit code for it.
+/// Prints why the service can't run, and returns its exit code.
 pub fn refuse(reason: &impl Display) -> ExitCode {
     eprintln!("{reason}");
     ExitCode::FAILURE
 }
 
-/// What happened, and what to do about it where that is known.
+/// Describes what happened and, if possible, what to do about it.
 fn in_words(error: &ErrorKind) -> String {
     match error {
         ErrorKind::Bind(reason) => {

@@ -11,7 +11,7 @@ use crate::{
 };
 
 // ANCHOR: database
-/// A pool of connections, and a time limit for what is done on each.
+/// A pool of connections, and a time limit for the work on each.
 pub struct Database {
     pool: PgPool,
     limit: Duration,

@@ -23,7 +23,7 @@ impl Problem {
     /// A problem with this status. `detail` is a sentence for the person who reads the answer.
     pub fn new(status: Status, detail: impl Into<String>) -> Problem {
         Problem {
-            problem_type: "about:blank", // RFC 9457: there is no more to know than the status says
+            problem_type: "about:blank", // RFC 9457: the status says it all
             title: status.reason_lossy(),
             status,
             detail: detail.into(),

@@ -26,8 +26,8 @@ pub struct Visited {
 // ANCHOR_END: bodies
 
 // ANCHOR: visits
-/// Marks the records with these ids, and answers how many they are. Nothing is changed when one of
-/// them does not exist (404) or the body cannot be used (400, 413, 415, 422).
+/// Marks the records with these ids, and answers how many there are. Nothing changes if one of
+/// them doesn't exist (404) or the body is invalid (400, 413, 415, 422).
 #[post("/visits", data = "<visits>")]
 pub async fn visits(
     _key: ApiKey,
@@ -62,11 +62,11 @@ pub async fn visits(
 // ANCHOR_END: visits
 
 // ANCHOR: mark
-/// Marks all of these records, and answers an empty list; or none of them, and answers the ids that
+/// Marks all of these records, and returns an empty list; or none of them, and returns the ids that
 /// no record has. The ids are in ascending order, each once.
 ///
 /// The records are locked first, in ascending order. Two requests that name the same records then
-/// wait in line. Were each to lock in an order of its own, each could hold what the other waits for.
+/// wait in line. If each locked in its own order, each could hold what the other waits for.
 async fn mark(connection: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i32>> {
     let mut transaction = connection.begin().await?;
 

@@ -1,4 +1,4 @@
-//! A booking, and what may become of it. No clock is read here: who asks says what time it is.
+//! A booking, and its states. No clock is read here: the caller passes the time.
 
 use serde::Serialize;
 
@@ -11,24 +11,24 @@ pub type Seconds = u64;
 /// How long a bunk is held for a guest who hasn't confirmed.
 pub const HOLD: Seconds = 900;
 
-/// The longest name of a guest, in characters.
+/// The maximum length of a guest's name, in characters.
 const LONGEST_NAME: usize = 40;
 
 // ANCHOR: state
-/// What a booking is worth. A match that forgets one of these doesn't compile.
+/// The state of a booking. A match that forgets one of these doesn't compile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum State {
-    /// Its bunk is kept until then.
+    /// The bunk is kept until then.
     Held { held_until: Seconds },
-    /// Its guest will come.
+    /// The guest will come.
     Confirmed,
-    /// Its bunk is for others.
+    /// The bunk is free for others.
     Canceled,
 }
 // ANCHOR_END: state
 
-/// The name of a guest, which is one.
+/// The name of a guest, checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Guest(String);
 

@@ -1,4 +1,4 @@
-//! The huts with their bunks, and all bookings. Plain data: who shares it between threads puts one lock around it.
+//! The huts with their bunks, and all bookings. Plain data: to share it between threads, put one lock around it.
 
 use serde::Serialize;
 
@@ -9,14 +9,14 @@ use crate::refusal::Refusal;
 /// The huts, each with its number of bunks.
 const HUTS: [(&str, u32); 3] = [("larch", 4), ("marmot", 12), ("summit", 2)];
 
-/// Everything that the service knows.
+/// The whole state of the service.
 #[derive(Debug, Default)]
 pub struct Huts {
     /// The booking with the code `B-1` is the first.
     bookings: Vec<Booking>,
 }
 
-/// What a hut looks like on a night.
+/// The occupancy of a hut on a night.
 #[derive(Debug, Serialize)]
 pub struct Occupancy {
     hut: &'static str,
@@ -31,7 +31,7 @@ struct Bunk {
     state: BunkState,
 }
 
-/// What a bunk is on a night.
+/// The state of a bunk on a night.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum BunkState {

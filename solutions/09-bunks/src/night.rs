@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::refusal::Refusal;
 
-/// The night that begins on this day. One that can't be in a calendar can't be made.
+/// The night that begins on this day. A date that isn't in the calendar can't be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Night {
     year: u16,

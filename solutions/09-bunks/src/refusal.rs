@@ -1,4 +1,4 @@
-//! Why something isn't done. One list, so that a new reason doesn't compile before `routes.rs` has chosen its status.
+//! The refusals. One enum, so that a new reason doesn't compile before `routes.rs` has chosen its status.
 
 /// A reason, in a sentence for the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

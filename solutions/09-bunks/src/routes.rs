@@ -1,4 +1,4 @@
-//! The routes: what comes in becomes types, the rules decide, and what they say becomes an answer.
+//! The routes: they parse a request into types, apply the rules, and make an answer of the result.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 
 type Answer = status::Custom<Json<Value>>;
 
-/// What the body of a hold says.
+/// The body of a request for a hold.
 #[derive(Deserialize)]
 struct Hold {
     guest: String,
@@ -68,7 +68,7 @@ fn cancel(code: &str, huts: &State<Mutex<Huts>>) -> Answer {
 }
 
 // ANCHOR: open
-/// The huts, until this is dropped. A panic under the lock would leave them whole: each rule changes them in one step.
+/// The huts, locked until this is dropped. A panic under the lock would leave them whole: each rule changes them in one step.
 fn open(huts: &Mutex<Huts>) -> MutexGuard<'_, Huts> {
     huts.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -81,7 +81,7 @@ fn now() -> Seconds {
 }
 
 // ANCHOR: answer
-/// What was asked for, or why not.
+/// The answer with the result, or with the refusal.
 fn answer(status: Status, said: Result<impl Serialize, Refusal>) -> Answer {
     match said {
         Ok(said) => status::Custom(status, Json(json!(said))),

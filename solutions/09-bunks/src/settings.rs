@@ -1,4 +1,4 @@
-//! Where the service listens, read from the environment once.
+//! The settings: the address to listen on, read from the environment once.
 
 use std::env;
 use std::fmt;
@@ -29,7 +29,7 @@ impl Settings {
         })
     }
 
-    /// The same for Rocket, which has a second after SIGTERM to answer what it has begun.
+    /// Rocket's configuration. After SIGTERM it has a second to finish running requests.
     pub fn rocket(&self) -> Figment {
         rocket::Config::figment()
             .merge(("address", self.address))

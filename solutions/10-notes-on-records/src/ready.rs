@@ -14,7 +14,7 @@ pub struct Ready {
 }
 
 /// Answers 200 when the schema is up to date and the database answers in time, else 503. The log
-/// says why; the client is told only which of the two it is.
+/// says why; the client learns only which of the two it is.
 #[get("/ready")]
 pub async fn ready(
     schema: &State<Schema>,

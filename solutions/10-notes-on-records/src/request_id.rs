@@ -19,7 +19,7 @@ const HEADER: &str = "X-Request-Id";
 pub struct RequestId(String);
 
 impl RequestId {
-    /// The id that the request has brought, from a proxy for example, else one of its own.
+    /// The id that came with the request, from a proxy for example, else a new one.
     pub fn of<'r>(request: &'r Request<'_>) -> &'r RequestId {
         request.local_cache(|| {
             let brought = request.headers().get_one(HEADER);
@@ -31,7 +31,7 @@ impl RequestId {
     }
 }
 
-/// What a client sends ends up in the log: only what cannot be mistaken for anything else is taken.
+/// A client's id ends up in the log, so only an unambiguous one is accepted.
 fn is_usable(id: &str) -> bool {
     (1..=64).contains(&id.len())
         && id

@@ -24,18 +24,18 @@ use tracing::{error, warn};
 use crate::{error::is_outage, settings::DatabaseSettings};
 
 // ANCHOR: migrate
-/// What this release reads.
+/// The columns that this release reads.
 const NEEDED: &str = "SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0";
 
-/// Runs the files in `migrations/`, which are compiled into the program, as far as this database has
-/// not had them yet. Then asks for what is needed by name.
+/// Runs the files in `migrations/`, which are compiled into the program, unless this database has
+/// them already. Then queries the needed columns by name.
 ///
 /// A later release may have migrated already, and there must be a way back from it: its migrations are
-/// ignored. Only when it has taken a column away can this release not work.
+/// ignored. This release can only fail if a column that it needs was dropped.
 ///
 /// `run` takes a lock in the database first: of two services that start at the same time, one waits
-/// for the other. A migration that fails or is given up leaves the lock on its connection. So that is
-/// not one of those that the requests share, and it is closed.
+/// for the other. A migration that fails or times out leaves the lock on its connection. So it has a
+/// connection of its own, which is closed afterwards.
 async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), MigrateError> {
     let one_connection = PgPoolOptions::new()
         .max_connections(1)
@@ -67,16 +67,16 @@ impl Schema {
     /// A fairing that begins to migrate in the background, as soon as the service listens.
     pub fn migrate_on_liftoff(&self, settings: &DatabaseSettings) -> AdHoc {
         let database = settings.url.clone().options([
-            // Some databases are read-only for those who do not ask otherwise.
+            // Some databases are read-only by default.
             ("default_transaction_read_only", "off"),
-            // When the line falls silent, the database ends the session, and with it the lock.
+            // If the connection goes silent, the database ends the session and releases the lock.
             ("idle_session_timeout", "10s"),
             ("idle_in_transaction_session_timeout", "10s"),
-            // Every query that comes later waits behind a migration that waits for its table.
+            // While a migration waits for its table, every later query queues behind it.
             ("lock_timeout", "1s"),
         ]);
         let (connecting, migrating) = (settings.timeout, settings.migration_timeout);
-        // The database gives up when we do, so that no attempt waits there behind the next one.
+        // The database gives up when we do, so that no abandoned attempt lingers there.
         let database = database.options([("statement_timeout", migrating.as_millis())]);
         let schema = self.clone();
         AdHoc::on_liftoff("migrations", move |_| {
@@ -86,7 +86,7 @@ impl Schema {
         })
     }
 
-    /// Migrates, and tries again until it has worked.
+    /// Migrates, and retries until it succeeds.
     async fn bring_up_to_date(
         self,
         database: PgConnectOptions,
@@ -95,7 +95,7 @@ impl Schema {
     ) {
         const PAUSE: Duration = Duration::from_millis(500);
 
-        // An answer that was lost on its way never comes.
+        // An answer that gets lost never arrives, so each attempt has a limit.
         let attempt = async || {
             timeout(migrating, migrate(database.clone(), connecting))
                 .await
@@ -103,7 +103,7 @@ impl Schema {
         };
         let mut last_line = String::new();
         while let Err(error) = attempt().await {
-            // One line, however long it lasts.
+            // One line per outage, however long it lasts.
             let (may_pass, line) = in_words(&error);
             if line != last_line {
                 if may_pass {
@@ -121,7 +121,7 @@ impl Schema {
 // ANCHOR_END: schema
 
 // ANCHOR: in-words
-/// Whether it may pass by itself, and what the log says of it.
+/// Whether the error may pass by itself, and its line for the log.
 fn in_words(error: &MigrateError) -> (bool, String) {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
         // For instance, a file has changed since it ran.
@@ -132,7 +132,7 @@ fn in_words(error: &MigrateError) -> (bool, String) {
     };
     let code = cause.as_database_error().and_then(|error| error.code());
     let (may_pass, what) = match code.as_deref() {
-        // There is no such column, no such table.
+        // No such column, no such table.
         Some("42703" | "42P01") => (false, "the database no longer has what this release needs"),
         Some("55P03") => (true, "the migrations wait for a lock"),
         Some(_) if !is_outage(cause) => (false, "the database rejects a migration"),

@@ -3,7 +3,7 @@
 use std::{error::Error, iter};
 
 // ANCHOR: with-causes
-/// The error and what has caused it, in one line.
+/// The error and its causes, in one line.
 pub fn with_causes(error: &dyn Error) -> String {
     let mut line = error.to_string();
     for cause in iter::successors(error.source(), |&cause| cause.source()) {

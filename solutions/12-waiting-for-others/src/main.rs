@@ -90,7 +90,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
     }
 }
 
-/// The routes that need another service. Where there is none, there is nothing at their paths.
+/// Adds the routes that need another service. Without that service, their paths answer 404.
 fn with_prices(service: Rocket<Build>, prices: Prices) -> Rocket<Build> {
     service
         .manage(prices)

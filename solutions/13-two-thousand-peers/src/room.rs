@@ -27,7 +27,7 @@ struct Seat {
     _taken: oneshot::Sender<()>,
 }
 
-/// A peer in the room. Dropped, it has left.
+/// A peer in the room. Dropping it makes it leave.
 pub struct Peer<'r> {
     /// The room that it is in.
     pub room: &'r Room,
@@ -35,7 +35,7 @@ pub struct Peer<'r> {
     pub name: String,
     /// The messages that wait for it.
     pub inbox: mpsc::Receiver<Arc<str>>,
-    /// Ends when the room has removed it.
+    /// Resolves once the room has removed it.
     pub removed: oneshot::Receiver<()>,
 }
 // ANCHOR_END: room
@@ -72,7 +72,7 @@ impl Room {
         })
     }
 
-    /// Puts a message into the inbox of one peer, and says whether there is such a peer. It never
+    /// Puts a message into the inbox of one peer, and returns whether there is such a peer. It never
     /// waits: a peer whose inbox is full does not read, and is removed.
     pub fn send(&self, to: &str, message: Arc<str>) -> bool {
         let mut seats = self.seats();
@@ -86,8 +86,8 @@ impl Room {
         sent
     }
 
-    /// Puts a message into the inboxes of all peers but this one, and says how many are in the room then:
-    /// its own seat counts, so no message is free.
+    /// Puts a message into the inboxes of all peers but this one, and returns how many are in the room:
+    /// the sender counts as well, so no message is free.
     pub fn broadcast(&self, from: &str, message: &Arc<str>) -> usize {
         let mut seats = self.seats();
         seats.retain(|name, seat| name == from || seat.inbox.try_send(Arc::clone(message)).is_ok());

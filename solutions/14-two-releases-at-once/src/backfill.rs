@@ -1,4 +1,4 @@
-//! The backfill: gives the visits from before a time.
+//! The backfill: gives a time to the visits that have none.
 
 use std::time::{Duration, Instant};
 
@@ -8,17 +8,17 @@ use tracing::info;
 
 use crate::moving::undated;
 
-/// The most rows of one transaction: so many are held while it runs, and lost when it is killed.
+/// The maximum number of rows per transaction: locked while it runs, and redone if it is killed.
 const BATCH: i64 = 1000;
 
-/// The shortest rest after a batch, and the rest before rows are tried again that somebody held.
+/// The minimum pause after a batch, and the pause before locked rows are tried again.
 const REST: Duration = Duration::from_millis(20);
 const AGAIN: Duration = Duration::from_millis(500);
 
 // ANCHOR: backfill
 /// Returns when every visit has a time.
 ///
-/// What is left to do is in the rows themselves. So it goes on where it was killed, and several
+/// The rows themselves show what is left to do. So it resumes where it was killed, and several
 /// instances can share the work.
 ///
 /// # Errors
@@ -46,7 +46,7 @@ pub async fn run(connection: &mut PgConnection) -> sqlx::Result<()> {
 }
 
 /// Gives the next visits after this id a time, that of the first migration of release 2: they happened
-/// then or earlier. Returns the last of their ids; none when there are no more that nobody holds.
+/// then or earlier. Returns the last of their ids; `None` if no unlocked ones are left.
 async fn batch(connection: &mut PgConnection, after: i64) -> sqlx::Result<Option<i32>> {
     let ids: Vec<i32> = sqlx::query_scalar(
         "WITH batch AS ( \

@@ -1,4 +1,4 @@
-//! Who is in the way of a change to the table.
+//! The sessions that block a change to the table.
 
 use sqlx::PgConnection;
 

@@ -1,26 +1,26 @@
 //! The index of the visits without a time. The backfill walks along it, and it tells at once how many
-//! are left. It goes with the old column.
+//! are left. It is dropped with the old column.
 
 use std::time::Duration;
 
 use rocket::tokio::time::sleep;
 use sqlx::PgConnection;
 
-/// The lock of the instance that builds the index. Only this service's numbers matter: it has no other.
+/// The advisory lock of the instance that builds the index. Any number will do: the service has no other.
 const BUILDING: i64 = 19;
 
 /// How long to wait before the next attempt to get the lock.
 const PAUSE: Duration = Duration::from_millis(200);
 
 // ANCHOR: index
-/// Makes sure that there is an index, and that it is valid. `CONCURRENTLY` holds up no visit, but what is
-/// interrupted stays there, invalid, and every visit still pays for it.
+/// Makes sure that there is a valid index. `CONCURRENTLY` blocks no visit, but if it is interrupted, it
+/// leaves an invalid index behind, and every visit still pays for that.
 ///
-/// Of several instances one builds, and the others look again later. They don't wait in the database: a
-/// query that waits has a snapshot, and `CONCURRENTLY` waits for all of these.
+/// One of several instances builds, and the others look again later. They don't wait in the database: a
+/// query that waits has a snapshot, and `CONCURRENTLY` waits for all snapshots.
 ///
 /// # Errors
-/// The database does not answer, or gives up. The lock then goes with the connection.
+/// The database does not answer, or gives up. The lock is then released with the connection.
 pub async fn build(connection: &mut PgConnection) -> sqlx::Result<()> {
     while !sqlx::query_scalar("SELECT pg_try_advisory_lock($1)")
         .bind(BUILDING)

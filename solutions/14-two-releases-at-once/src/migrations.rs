@@ -34,17 +34,17 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(500);
 
 // ANCHOR: migrate
-/// Runs the files in `migrations/`, which are compiled into the program, as far as this database has
-/// not had them yet. Then asks for what is needed by name.
+/// Runs the files in `migrations/`, which are compiled into the program, unless this database has
+/// them already. Then queries the needed columns by name.
 ///
 /// A later release may have migrated already, and there must be a way back from it: its migrations are
-/// ignored. Only when it has taken a column away can this release not work.
+/// ignored. This release can only fail if a column that it needs was dropped.
 ///
 /// Returns how many visits have no time yet.
 ///
 /// `run` takes a lock in the database first: of two services that start at the same time, one waits
-/// for the other. A migration that fails or is given up leaves the lock on its connection. So that is
-/// not one of those that the requests share, and it is closed.
+/// for the other. A migration that fails or times out leaves the lock on its connection. So it has a
+/// connection of its own, which is closed afterwards.
 async fn migrate(
     database: PgConnectOptions,
     from: VisitedFrom,
@@ -83,17 +83,17 @@ impl Schema {
     /// A fairing that begins to migrate in the background, as soon as the service listens.
     pub fn migrate_on_liftoff(&self, settings: &DatabaseSettings) -> AdHoc {
         let database = settings.url.clone().options([
-            // Some databases are read-only for those who do not ask otherwise.
+            // Some databases are read-only by default.
             ("default_transaction_read_only", "off"),
-            // When the line falls silent, the database ends the session, and with it the lock.
+            // If the connection goes silent, the database ends the session and releases the lock.
             ("idle_session_timeout", "10s"),
             ("idle_in_transaction_session_timeout", "10s"),
-            // Every query that comes later waits behind a migration that waits for its table.
+            // While a migration waits for its table, every later query queues behind it.
             ("lock_timeout", "1s"),
         ]);
         let (connecting, migrating) = (settings.timeout, settings.migration_timeout);
         let from = settings.visited_from;
-        // The database gives up when we do, so that no attempt waits there behind the next one.
+        // The database gives up when we do, so that no abandoned attempt lingers there.
         let database = database.options([("statement_timeout", migrating.as_millis())]);
         let schema = self.clone();
         AdHoc::on_liftoff("migrations", move |_| {
@@ -103,8 +103,8 @@ impl Schema {
         })
     }
 
-    /// Migrates, and tries again until it has worked. The new column is then filled beside the requests;
-    /// an instance that reads it is not ready before.
+    /// Migrates, and retries until it succeeds. The new column is then filled in the background;
+    /// an instance that reads it isn't ready before that.
     async fn bring_up_to_date(
         self,
         database: PgConnectOptions,
@@ -112,7 +112,7 @@ impl Schema {
         connecting: Duration,
         migrating: Duration,
     ) {
-        // An answer that was lost on its way never comes.
+        // An answer that gets lost never arrives, so each attempt has a limit.
         let attempt = async || {
             timeout(migrating, migrate(database.clone(), from, connecting))
                 .await
@@ -124,7 +124,7 @@ impl Schema {
                 Ok(left) => break left,
                 Err(error) => error,
             };
-            // One line, however long it lasts.
+            // One line per outage, however long it lasts.
             let (may_pass, mut line) = in_words(&error);
             if line.contains(LOCK)
                 && let Ok(sessions) = blockers(&database).await
@@ -158,7 +158,7 @@ impl Schema {
 
 /// Returns when every visit has a time, and tries again until then.
 async fn fill(database: PgConnectOptions, limit: Duration) {
-    // What waits for a lock from here on holds up nobody.
+    // From here on, waiting for a lock blocks no one else.
     let patient = database.options([("lock_timeout", "0")]);
     let attempt = async || {
         timeout(limit, moving::bring_along(&patient))
@@ -185,7 +185,7 @@ async fn blockers(database: &PgConnectOptions) -> sqlx::Result<String> {
 const LOCK: &str = "the migrations wait for a lock";
 
 // ANCHOR: in-words
-/// Whether it may pass by itself, and what the log says of it.
+/// Whether the error may pass by itself, and its line for the log.
 fn in_words(error: &MigrateError) -> (bool, String) {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
         // For instance, a file has changed since it ran.
@@ -196,7 +196,7 @@ fn in_words(error: &MigrateError) -> (bool, String) {
     };
     let code = cause.as_database_error().and_then(|error| error.code());
     let (may_pass, what) = match code.as_deref() {
-        // There is no such column, no such table.
+        // No such column, no such table.
         Some("42703" | "42P01") => (false, "the database no longer has what this release needs"),
         Some("55P03") => (true, LOCK),
         Some(_) if !is_outage(cause) => (false, "the database rejects a migration"),

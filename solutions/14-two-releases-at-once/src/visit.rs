@@ -11,8 +11,8 @@ use crate::{
 };
 
 // ANCHOR: visit
-/// Answers the record, visited now, and the same when it was so already. 400 when the id is no
-/// 32-bit integer, 404 when no record has it, 503 when the database does not answer.
+/// Answers the record, now visited; a second visit gets the same answer. 400 if the id isn't a
+/// 32-bit integer, 404 if no record has it, 503 if the database doesn't answer.
 #[post("/records/<id>/visit")]
 pub async fn visit(
     _key: ApiKey,

@@ -14,11 +14,11 @@ use crate::{
     settings::DatabaseSettings,
 };
 
-/// What the answer of a database that gives up has to come back.
+/// The time for an answer to arrive after the database has given up.
 const ON_ITS_WAY: Duration = Duration::from_millis(50);
 
 // ANCHOR: database
-/// A pool of connections, and a time limit for what is done on each.
+/// A pool of connections, and a time limit for the work on each.
 pub struct Database {
     pool: Pool,
     limit: Duration,
@@ -36,7 +36,7 @@ impl Database {
             .url
             .clone()
             .options([("statement_timeout", statement_timeout)])
-            // What is slow, the telemetry knows. And where sqlx asks whether anybody hears its lines, the next span
+            // The telemetry shows slow queries. And when sqlx asks whether its lines are logged, the next span
             // gets lost (tracing #2519).
             .disable_statement_logging();
         let size = settings.pool_size.get().into();
@@ -45,8 +45,8 @@ impl Database {
         Database { pool, limit }
     }
 
-    /// Lends a connection to `work`, and takes it back when it is as good as before. Otherwise it is
-    /// closed. `summary` says in two or three words what the work is: all of it that others may see.
+    /// Lends a connection to `work`, and returns it to the pool if it is still good. Otherwise it is
+    /// closed. `summary` names the work in two or three words, and only these are shown to others.
     ///
     /// # Errors
     /// There is no connection within the time limit, `work` takes longer than the time limit, or
@@ -101,7 +101,7 @@ impl Database {
     }
     // ANCHOR_END: read
 
-    /// Asks the database anything, to see whether it answers.
+    /// Checks that the database answers.
     ///
     /// # Errors
     /// It doesn't answer.
@@ -114,7 +114,7 @@ impl Database {
     }
 
     /// Lends a connection without a time limit, for a query with many rows. It is closed afterwards,
-    /// not used again: somebody would first have to read all rows that are left, and nobody wants
+    /// not reused: all remaining rows would first have to be read, and nobody needs
     /// them.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl Database {
         Ok(lent)
     }
 
-    /// A connection of the pool. How long a request waits for it is a span of its own.
+    /// A connection of the pool. The wait for it is a span of its own.
     async fn lend(&self) -> Result<Lent, Error> {
         self.pool
             .lend()
@@ -143,7 +143,7 @@ impl Database {
     }
 }
 
-/// The span of what is asked of the database. The text of a query is not in it: it may have grown by values.
+/// The span of a database query. The text of the query isn't in it: it may contain values.
 pub fn query_span(summary: &'static str) -> Span {
     info_span!(
         "query",
@@ -154,7 +154,7 @@ pub fn query_span(summary: &'static str) -> Span {
     )
 }
 
-/// Whether the database has only said what is wrong. The ping ends a transaction that `work` has left
+/// Whether the connection is still good. The ping ends a transaction that `work` has left
 /// open: sqlx sends the rollback with whatever comes next.
 async fn is_good_after(error: &sqlx::Error, connection: &mut PgConnection) -> bool {
     let is_an_answer = matches!(error, sqlx::Error::Database(_)) && !is_stale_plan(error);

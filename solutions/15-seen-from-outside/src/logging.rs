@@ -1,4 +1,4 @@
-//! The log: one JSON object a line, on standard error. And beside it, from the same `tracing`, the spans of the telemetry.
+//! The log: one JSON object per line, on standard error. From the same `tracing` come the spans of the telemetry.
 
 use std::{io, panic};
 
@@ -15,7 +15,7 @@ use tracing_subscriber::{
 use crate::rocket_log;
 
 // ANCHOR: logging
-/// Sets up the log and the telemetry. `heard` says which lines are written, and has no say in spans.
+/// Sets up the log and the telemetry. `heard` filters the lines, and not the spans.
 pub fn start(heard: Targets, tracer: SdkTracer) {
     let lines = fmt::layer()
         .json()
@@ -45,7 +45,7 @@ fn is_line_or_request(about: &Metadata<'_>) -> bool {
     about.is_event() || about.name() == "request"
 }
 
-/// What libraries say, and the texts of lines, stay in the log: they may contain secrets.
+/// Libraries' spans, and the texts of lines, stay in the log: they may contain secrets.
 fn is_own_span(about: &Metadata<'_>) -> bool {
     about.is_span() && about.target().starts_with(env!("CARGO_CRATE_NAME"))
 }

@@ -1,4 +1,4 @@
-//! What is measured of all requests together: how many there are, how long they take, and how many are under way.
+//! The metrics of all requests together: their number, their duration, and how many are under way.
 
 use std::time::Instant;
 
@@ -19,14 +19,14 @@ const SECONDS: [f64; 14] = [
 ];
 
 // ANCHOR: measures
-/// Measures each request, by its route. Its path would not do: each id would be a series of its own.
+/// Measures each request, by its route. By its path, each id would be a series of its own.
 pub struct Measures {
     duration: Histogram<f64>,
     active: UpDownCounter<i64>,
 }
 
 impl Measures {
-    /// Measures by the global meter.
+    /// Measures with the global meter.
     pub fn new() -> Measures {
         let meter = global::meter("records");
         Measures {
@@ -70,7 +70,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// What is said of each request.
+/// The attributes of each request.
 fn of_each(method: &'static str) -> [KeyValue; 2] {
     [
         KeyValue::new("http.request.method", method),

@@ -1,4 +1,4 @@
-//! The span of a request: its begin, its end, and the layer around each handler that runs it inside. Each line that is logged inside
+//! The span of a request: its start, its end, and the layer around each handler that runs it inside. Each line that is logged inside
 //! it has the ids of request and trace, also those of libraries, which know nothing of requests.
 
 use opentelemetry::trace::{Status as Outcome, TraceContextExt};
@@ -13,9 +13,9 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 use crate::{request_id::RequestId, trace_context};
 
 // ANCHOR: request-span
-/// The span of this request. It is as urgent as an error, so that it is there at every `LOG_LEVEL`.
+/// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
 ///
-/// Name and parent are known from the beginning: a span that has been started changes neither.
+/// Name and parent are set from the beginning: neither can change once a span has been started.
 pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     request.local_cache(|| {
         let method = request.method().as_str();
@@ -34,7 +34,7 @@ pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
         if let Err(error) = span.set_parent(trace_context::of(request)) {
             warn!("a trace begins anew: {error}");
         }
-        // What follows is for the telemetry alone, not for each line of the log.
+        // These are for the telemetry alone, not for each line of the log.
         span.set_attribute("http.request.method", method);
         if let Some(route) = route {
             span.set_attribute("http.route", route);
@@ -47,7 +47,7 @@ pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     })
 }
 
-/// Says in the span how the request was answered. An error of the client's isn't ours.
+/// Records in the span how the request was answered. A client's error isn't ours.
 pub fn answered(request: &Request<'_>, status: Status) {
     let span = request_span(request);
     span.set_attribute("http.response.status_code", i64::from(status.code));
@@ -65,8 +65,8 @@ pub fn route_of(request: &Request<'_>) -> Option<String> {
 // ANCHOR_END: request-span
 
 // ANCHOR: in-span
-/// The handler of a route, run in the span of its request. The guards, and what makes an answer of the
-/// handler's result, run inside it as well: Rocket's macros put them into the handler.
+/// The handler of a route, run in the span of its request. The guards, and the responder that turns the
+/// result into an answer, run inside it as well: Rocket's macros put them into the handler.
 #[derive(Clone)]
 struct InSpan(Box<dyn Handler>);
 

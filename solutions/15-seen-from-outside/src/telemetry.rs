@@ -1,4 +1,4 @@
-//! The telemetry: where spans and metrics go, which traces are kept, and that the last spans are sent before the service ends.
+//! The telemetry: where spans and metrics go, which traces are kept, and how the last spans are sent before the service ends.
 
 use std::{thread, time::Duration};
 
@@ -18,10 +18,10 @@ use crate::{
     settings::TelemetrySettings,
 };
 
-/// How long the last exports may hold up the end of the service.
+/// How long the last exports may delay the shutdown.
 const LAST_EXPORTS: Duration = Duration::from_secs(2);
 
-/// Why there is no telemetry.
+/// The reason why there is no telemetry.
 #[derive(Debug, Error)]
 pub enum NoTelemetry {
     #[error("OTEL_EXPORTER_OTLP_ENDPOINT cannot be used: {0}")]
@@ -33,14 +33,14 @@ pub enum NoTelemetry {
 }
 
 // ANCHOR: exporters
-/// What sends to the collector, by the variables `OTEL_EXPORTER_…`, which the exporters read themselves.
+/// The exporters to the collector. They read the variables `OTEL_EXPORTER_…` themselves.
 struct Exporters {
     spans: SpanExporter,
     metrics: MetricExporter,
 }
 
 impl Exporters {
-    /// None without a collector.
+    /// `None` without a collector.
     fn new(settings: &TelemetrySettings) -> Result<Option<Exporters>, NoTelemetry> {
         if !settings.is_sent {
             return Ok(None);
@@ -57,16 +57,16 @@ impl Exporters {
 // ANCHOR_END: exporters
 
 // ANCHOR: telemetry
-/// What makes spans and metrics, and sends them. Without a collector there are both as well, and nobody
-/// gets them: lines of the log still have a trace id, and `/metrics` still answers.
+/// The providers of spans and metrics. Without a collector, both still exist, and nothing is
+/// sent: log lines still have a trace id, and `/metrics` still answers.
 pub struct Telemetry {
     spans: SdkTracerProvider,
     metrics: SdkMeterProvider,
 }
 
 impl Telemetry {
-    /// Starts the threads that send. How often and how much is said by the variables `OTEL_…`, which
-    /// the SDK reads itself.
+    /// Starts the threads that send. The variables `OTEL_…` say how often and how much; the SDK reads
+    /// them itself.
     pub fn start(settings: &TelemetrySettings) -> Result<Telemetry, NoTelemetry> {
         let (to_send_spans, to_send_metrics) = match Exporters::new(settings)? {
             Some(Exporters { spans, metrics }) => (Some(spans), Some(metrics)),
@@ -86,10 +86,10 @@ impl Telemetry {
             metrics = metrics.with_periodic_exporter(exporter);
         }
         let metrics = metrics.build();
-        // Before the spans: what queues them counts those that it drops, by the meter that it finds.
+        // Before the spans: their queue counts the spans that it drops, with the meter that it finds.
         global::set_meter_provider(metrics.clone());
 
-        // Who calls us has decided already whether the trace is kept. Our share is of those that begin here.
+        // The caller has decided already whether its trace is kept. Our share is of the traces that start here.
         let share = Sampler::TraceIdRatioBased(settings.share);
         let mut spans = SdkTracerProvider::builder()
             .with_resource(service)
@@ -101,15 +101,15 @@ impl Telemetry {
         Ok(Telemetry { spans, metrics })
     }
 
-    /// What begins spans.
+    /// The tracer, which starts spans.
     pub fn tracer(&self) -> SdkTracer {
         self.spans.tracer("records")
     }
 
-    /// Sends what has not been sent yet, and waits for it as long as the end of a service may be held up.
+    /// Sends what is left, and waits for it only as long as the shutdown of a service may be delayed.
     pub async fn shutdown(self) {
         let (done, sent) = oneshot::channel();
-        // A thread of its own: the end of the runtime would wait for one of the runtime's.
+        // A thread of its own: the runtime's shutdown would wait for one of the runtime's.
         thread::spawn(move || {
             let _ = self.spans.shutdown_with_timeout(LAST_EXPORTS);
             let _ = self.metrics.shutdown_with_timeout(LAST_EXPORTS);

@@ -1,4 +1,4 @@
-//! Who is asking, and what they may do: two guards, the second made of the first.
+//! The caller, and what they may do: two guards, the second built on the first.
 
 use std::marker::PhantomData;
 
@@ -17,15 +17,15 @@ use crate::{
 };
 
 // ANCHOR: caller
-/// Who is asking: a subject that the issuer names, or somebody who has an API key.
+/// The caller: a subject that the issuer names, or the owner of an API key.
 pub enum Caller {
-    /// All keys are alike: they may do everything, and nobody knows who it was.
+    /// All keys are alike: they allow everything, and identify no one.
     Key,
-    /// As the token says.
+    /// A subject and its scopes, as the token says.
     Token {
-        /// Who it is.
+        /// The `sub` of the token.
         subject: String,
-        /// What they may do: names, separated by spaces.
+        /// The scopes, separated by spaces.
         scope: String,
     },
 }
@@ -48,7 +48,7 @@ impl<'r> FromRequest<'r> for Caller {
             return by_key(request).await;
         };
         let judged = match bearer(request) {
-            // What comes first decides: a wrong token is not rescued by a right key.
+            // A token decides if there is one: a valid key doesn't make up for a wrong token.
             Ok(Some(token)) => tokens.judge(token).await,
             Ok(None) => return by_key(request).await,
             Err(refused) => Err(refused),
@@ -80,20 +80,20 @@ async fn by_key(request: &Request<'_>) -> Outcome<Caller, Refused> {
     }
 }
 
-/// What a handler may ask of a caller.
+/// A scope that a handler can require of a caller.
 pub trait Scope: Send + Sync + 'static {
-    /// As tokens have it.
+    /// Its name in tokens.
     const NAME: &'static str;
 }
 
-/// Records may be read.
+/// Allows reading records.
 pub struct ReadRecords;
 
 impl Scope for ReadRecords {
     const NAME: &'static str = "records:read";
 }
 
-/// Records may be changed.
+/// Allows changing records.
 pub struct WriteRecords;
 
 impl Scope for WriteRecords {
@@ -101,7 +101,7 @@ impl Scope for WriteRecords {
 }
 
 // ANCHOR: allowed
-/// The proof that a caller may do this: a handler that takes one runs only then.
+/// The proof that a caller has this scope: a handler that takes one runs only then.
 pub struct Allowed<S>(PhantomData<S>);
 
 #[async_trait]

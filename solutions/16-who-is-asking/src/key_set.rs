@@ -1,4 +1,4 @@
-//! The keys of an issuer that count here.
+//! The keys of the issuer that this service accepts.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -8,7 +8,7 @@ use jsonwebtoken::{
 };
 use rocket::serde::json::serde_json::{self, Value};
 
-/// The shortest RSA key that counts, in bytes: RFC 7518 asks for 2048 bits.
+/// The minimum size of an RSA key, in bytes: RFC 7518 asks for 2048 bits.
 const MIN_RSA_BYTES: usize = 2048 / 8;
 
 /// A key that signs access tokens, and the one algorithm that it is used with.
@@ -23,7 +23,7 @@ pub struct KeySet(HashMap<String, Arc<Key>>);
 
 // ANCHOR: key-set
 impl KeySet {
-    /// The keys of this set that count. One that is odd spoils no other.
+    /// The usable keys of this set. An unusable one doesn't affect the others.
     pub fn of(keys: Vec<Value>) -> KeySet {
         let keys = keys.into_iter().filter_map(|key| {
             let jwk = serde_json::from_value(key).ok()?;
@@ -41,7 +41,7 @@ impl KeySet {
     }
 }
 
-/// A key with its id, if it has one and is meant for the signatures of tokens.
+/// A key with its id, if it has one and is meant for signing tokens.
 fn usable(jwk: &Jwk) -> Option<(String, Arc<Key>)> {
     let about = &jwk.common;
     let for_signatures = matches!(about.public_key_use, None | Some(PublicKeyUse::Signature));
@@ -56,7 +56,7 @@ fn usable(jwk: &Jwk) -> Option<(String, Arc<Key>)> {
         AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => {
             Algorithm::EdDSA
         }
-        // A secret in public is none, and there are curves that nobody here asked for.
+        // A published symmetric key is no secret, and other curves aren't supported.
         _ => return None,
     };
     let agrees = about

@@ -1,5 +1,5 @@
-//! The issuer's keys as this service knows them: fetched in the background, and asked for when a token
-//! names one that is new.
+//! The issuer's keys, cached: fetched in the background, and on demand when a token
+//! names a new one.
 
 use std::{
     sync::{Arc, PoisonError, RwLock},
@@ -22,12 +22,12 @@ use crate::{
 };
 
 // ANCHOR: keys
-/// The keys, for all requests together.
+/// The keys, shared by all requests.
 pub struct Keys {
     issuer: Issuer,
-    /// The last good answer of the issuer. Locked for moments only, never across a wait.
+    /// The last good answer of the issuer. Locked only briefly, never across an `.await`.
     last: RwLock<Option<Fetched>>,
-    /// Held while the issuer is asked: when an unknown key was the reason last.
+    /// Held while the issuer is asked. Inside: when that was last due to an unknown key.
     asking: Mutex<Option<Instant>>,
     renewal: Duration,
     cooldown: Duration,
@@ -56,10 +56,10 @@ impl Keys {
     }
 
     // ANCHOR: get
-    /// The key with this id. If it is not known, the issuer is asked, unless it was a moment ago.
+    /// The key with this id. If it is unknown, the issuer is asked, unless it was a moment ago.
     ///
     /// # Errors
-    /// The issuer has no such key, or its last answer is too old to count.
+    /// The issuer has no such key, or its last answer is too old.
     pub async fn get(&self, kid: &str) -> Result<Arc<Key>, Refused> {
         if let Some(key) = self.known(kid) {
             return Ok(key);
@@ -83,7 +83,7 @@ impl Keys {
         counts.then_some(last.keys)
     }
 
-    /// Asks the issuer because of an unknown key. Those who come meanwhile wait for its answer, and
+    /// Asks the issuer because of an unknown key. Requests that arrive meanwhile wait for its answer, and
     /// find the key, or that there is none.
     async fn ask_for(&self, kid: &str) {
         let mut asked = self.asking.lock().await;
@@ -91,16 +91,16 @@ impl Keys {
         if just_asked || self.known(kid).is_some() {
             return;
         }
-        // Before it as well: a request that is dropped in the middle has asked.
+        // Noted before the fetch as well: a request dropped halfway has asked, too.
         *asked = Some(Instant::now());
         self.fetch().await;
-        // From the end on: those who have waited while the issuer was silent do not ask in turn.
+        // Counted from the end: requests that waited for a silent issuer don't ask one by one.
         *asked = Some(Instant::now());
     }
     // ANCHOR_END: get
 
     // ANCHOR: renew
-    /// Fetches the keys, again and again. A failure is not the end of it: the next time may be better.
+    /// Fetches the keys, again and again. A failure doesn't end this: the next attempt may succeed.
     async fn renew(&self) {
         loop {
             let turn = self.asking.lock().await;
@@ -110,8 +110,8 @@ impl Keys {
         }
     }
 
-    /// Renews the keys until the service is told to stop, in the middle of a fetch as well: what `select!`
-    /// does not wait for any longer is dropped, and its connection with it.
+    /// Renews the keys until the service is told to stop, even in the middle of a fetch: `select!` drops
+    /// what it no longer waits for, and the connection with it.
     async fn renew_until(&self, shutdown: Shutdown) {
         select! {
             () = self.renew() => {}
@@ -119,8 +119,8 @@ impl Keys {
         }
     }
 
-    /// Asks the issuer. What it answers replaces what was known: a key that is withdrawn counts no more.
-    /// If it does not answer, what was known stays.
+    /// Asks the issuer. Its answer replaces the known keys: a withdrawn key is no longer valid.
+    /// If it doesn't answer, the known keys stay.
     async fn fetch(&self) {
         let at = Instant::now();
         match self.issuer.key_set().await {
@@ -135,7 +135,7 @@ impl Keys {
     // ANCHOR_END: renew
 }
 
-/// Renews the keys beside the requests, from the start of the service to its end.
+/// Renews the keys in the background, from the start of the service to its end.
 pub fn renewed_on_liftoff(keys: &Arc<Keys>) -> AdHoc {
     let keys = Arc::clone(keys);
     AdHoc::on_liftoff("renewal of keys", move |rocket| {

@@ -8,8 +8,8 @@ use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::Subsc
 use crate::rocket_log;
 
 // ANCHOR: logging
-/// Sets up the log. `level` is for what this service says itself; its libraries have to warn at
-/// least, to be heard.
+/// Sets up the log. `level` is for this service's own lines; its libraries are logged from warnings
+/// up.
 pub fn start(level: LevelFilter) {
     let heard = Targets::new()
         .with_default(LevelFilter::WARN)

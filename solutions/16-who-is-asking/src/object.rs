@@ -7,7 +7,7 @@ use serde::{
 };
 
 // ANCHOR: object
-/// A `T` that was an object in the JSON. By itself serde takes a list for a struct as well, its
+/// A `T` that was an object in the JSON. By itself serde accepts a list for a struct as well, its
 /// first element for the first field: `[[1, 2]]` for `{"ids":[1,2]}`. Of members with the same name
 /// the last one counts.
 pub struct Object<T>(pub T);

@@ -1,4 +1,4 @@
-//! Why a request is not let in: what its client is told, and what only the log gets.
+//! Why a request was refused: the answer for the client, and the details for the log.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use tracing::info;
 use crate::{api_key, problem::Problem};
 
 // ANCHOR: refused
-/// Why a request is not let in. Rocket logs this in its debug form, so no token and no key is in it.
+/// Why a request was refused. Rocket logs this in its debug form, so it contains no token or key.
 #[derive(Debug, Clone, Copy, Error)]
 pub enum Refused {
     /// There's neither a token nor a valid key.
@@ -26,21 +26,21 @@ pub enum Refused {
     /// There are several headers, or one without a token.
     #[error("the header Authorization must be there once, with one token")]
     Unclear,
-    /// The token does not count, for this reason: the client is not told which.
+    /// The token is invalid, for this reason. The client isn't told which.
     #[error("the access token is not valid")]
     Token(Reason),
-    /// The token counts, and does not have this scope.
+    /// The token is valid, but lacks this scope.
     #[error("the access token lacks the scope {0}")]
     Scope(&'static str),
-    /// There is no key of the issuer to judge a token by.
+    /// There is no key of the issuer to verify a token with.
     #[error("the keys of the issuer are not available")]
     NoKeys,
-    /// The guard of the API keys has said why.
+    /// The guard of the API keys refused it, for this reason.
     #[error("a valid API key is required")]
     ApiKey(#[from] api_key::Refused),
 }
 
-/// What is wrong with a token.
+/// The reason why a token is invalid.
 #[derive(Debug, Clone, Copy)]
 #[allow(
     dead_code,
@@ -87,7 +87,7 @@ impl Refused {
         }
     }
 
-    /// How to do better next time, as RFC 6750 has it.
+    /// The challenges in the answer, by RFC 6750.
     fn challenges(self) -> Vec<String> {
         let bearer = r#"Bearer realm="records""#;
         let error = |error| vec![format!(r#"{bearer}, error="{error}""#)];
@@ -104,7 +104,7 @@ impl Refused {
 }
 
 // ANCHOR: refuse
-/// What a guard returns to refuse a request. The reason is for the log, and the catcher below gives
+/// A guard returns this to refuse a request. The reason is for the log, and the catcher below gives
 /// the answer.
 pub fn refuse<T>(request: &Request<'_>, refused: Refused) -> Outcome<T, Refused> {
     match refused {
@@ -120,7 +120,7 @@ pub fn refuse<T>(request: &Request<'_>, refused: Refused) -> Outcome<T, Refused>
 pub struct Refusal(Refused);
 
 impl Refusal {
-    /// The refusal of this request, if it is a guard that has refused it.
+    /// The refusal of this request, if a guard has refused it.
     pub fn of(request: &Request<'_>) -> Option<Refusal> {
         request.local_cache(|| None::<Refused>).map(Refusal)
     }
@@ -144,7 +144,7 @@ pub fn forbidden(request: &Request<'_>) -> Option<Refusal> {
     Refusal::of(request)
 }
 
-/// Answers when a guard has no keys to judge a token by.
+/// Answers when a guard has no keys to verify a token with.
 #[catch(503)]
 pub fn no_keys(request: &Request<'_>) -> Option<Refusal> {
     Refusal::of(request)

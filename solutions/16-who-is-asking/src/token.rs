@@ -1,4 +1,4 @@
-//! Judges an access token: by a key of the issuer, by what the key is for, and by what the token says.
+//! Verifies an access token: with a key of the issuer, by the key's use, and by the token's claims.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::{
     settings::TokenSettings,
 };
 
-/// The longest token that is looked at, in bytes.
+/// The maximum length of a token, in bytes.
 const MAX_TOKEN_BYTES: usize = 8192;
 
-/// What a token says of its bearer. The rest is for the library to check. A type that does not fit
-/// makes the token malformed: the library would take a list for an issuer.
+/// The claims of a token about its bearer. The library checks the rest. A claim of the wrong type
+/// makes the token malformed: the library would accept a list as an issuer.
 #[derive(Deserialize)]
 struct Claims {
     #[expect(dead_code, reason = "a text or nothing; the library compares it")]
@@ -29,7 +29,7 @@ struct Claims {
     scope: Option<String>,
 }
 
-/// The tokens that count here.
+/// The verifier of access tokens.
 pub struct Tokens {
     keys: Arc<Keys>,
     issuer: String,
@@ -38,7 +38,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Tokens of this issuer, for this audience, judged by these keys.
+    /// Accepts tokens of this issuer, for this audience, verified with these keys.
     pub fn new(settings: &TokenSettings, keys: Arc<Keys>) -> Tokens {
         Tokens {
             keys,
@@ -49,10 +49,10 @@ impl Tokens {
     }
 
     // ANCHOR: judge
-    /// Who has brought this token.
+    /// The caller with this token.
     ///
     /// # Errors
-    /// The token does not count, or there are no keys to judge it by.
+    /// The token is invalid, or there are no keys to verify it with.
     pub async fn judge(&self, token: &str) -> Result<Caller, Refused> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(Refused::Token(Reason::Malformed));
@@ -64,11 +64,11 @@ impl Tokens {
         let kid = header.kid.ok_or(Refused::Token(Reason::Key))?;
         let key = self.keys.get(&kid).await?;
 
-        // The key says what it is used with. What the token says was written by whoever made it.
+        // The key decides the algorithm. The token's header was written by whoever made the token.
         let mut validation = Validation::new(key.algorithm);
         validation.set_issuer(&[&self.issuer]);
         validation.set_audience(&[&self.audience]);
-        // By default, only `exp` has to be there, and `nbf` is not looked at.
+        // By default, only `exp` is required, and `nbf` is not checked.
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         validation.validate_nbf = true;
         validation.leeway = self.leeway;
@@ -86,7 +86,7 @@ impl Tokens {
     // ANCHOR_END: judge
 }
 
-/// RFC 9068: an ID token says `JWT`, is signed by the same keys, and is for somebody else.
+/// RFC 9068: an ID token says `JWT`, is signed by the same keys, and has another audience.
 fn is_access_token(typ: &str) -> bool {
     ["at+jwt", "application/at+jwt"]
         .iter()
@@ -94,7 +94,7 @@ fn is_access_token(typ: &str) -> bool {
 }
 
 // ANCHOR: reason
-/// The library's error in a word for the log. Its own text may repeat what the token says.
+/// The library's error in a word for the log. Its own text may repeat parts of the token.
 fn reason(error: &Error) -> Refused {
     Refused::Token(match error.kind() {
         ErrorKind::InvalidAlgorithm => Reason::Algorithm,

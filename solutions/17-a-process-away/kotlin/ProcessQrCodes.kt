@@ -1,4 +1,4 @@
-// Draws QR codes with a program of their own: a process for each, the text goes in and the image comes out.
+// Draws QR codes with a separate program: one process per code, the text goes in and the image comes out.
 package workshop.qrcode
 
 import kotlinx.coroutines.Dispatchers
@@ -27,10 +27,10 @@ class ProcessQrCodes(
         withTimeoutOrNull(timeout) { places.withPermit { draw(text) } }
             ?: throw QrCodesUnavailable("$program has not drawn an image within $timeout")
 
-    /** When the timeout ends this early, the program ends with it. */
+    /** If the timeout ends this early, the program ends with it. */
     private suspend fun draw(text: String): ByteArray =
         coroutineScope {
-            // Set inside the block: a timeout that comes as it ends throws its result away.
+            // Set inside the block: a timeout right at its end would discard its result.
             var process: Process? = null
             try {
                 val started = withContext(Dispatchers.IO) { start().also { process = it } }
@@ -40,7 +40,7 @@ class ProcessQrCodes(
             }
         }
 
-    /** A list of one word: no shell reads it. What the program says on standard error goes to the service's log. */
+    /** A list of one word: no shell reads it. The program's standard error goes to the service's log. */
     private fun start(): Process =
         try {
             ProcessBuilder(listOf(program))
@@ -51,7 +51,7 @@ class ProcessQrCodes(
         }
 }
 
-/** Reads before it waits for the end: a program whose output nobody takes never gets there. */
+/** Reads before it waits for the end: a program whose output isn't read never ends. */
 private fun Process.imageOf(text: String): ByteArray {
     try {
         outputStream.use { it.write(text.encodeToByteArray()) }

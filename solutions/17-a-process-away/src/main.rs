@@ -12,7 +12,7 @@ use std::{
 use qr::QrError;
 
 // ANCHOR: error
-/// Why there's no image.
+/// The reason why there's no image.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("usage: {} [TEXT]; without TEXT, standard input is read", env!("CARGO_BIN_NAME"))]
@@ -30,7 +30,7 @@ enum Error {
 }
 
 impl Error {
-    /// 2 when another text would do, 1 when it would not help.
+    /// 2 if another text could work, 1 if not.
     fn exit_code(&self) -> ExitCode {
         match self {
             Error::Usage | Error::Empty | Error::NotUtf8 | Error::Qr(QrError::TooLong(_)) => {
@@ -43,7 +43,7 @@ impl Error {
 // ANCHOR_END: error
 
 // ANCHOR: main
-/// Standard output is for the image alone: what there is to say goes to standard error.
+/// Standard output is for the image alone: messages go to standard error.
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,

@@ -50,7 +50,7 @@ private fun QrInstance.draw(text: String): ByteArray {
     return take(address = (image ushr 32).toInt(), length = image.toInt())
 }
 
-/** Copies bytes out of the module's memory, and gives them back to it. */
+/** Copies bytes out of the module's memory, and frees them there. */
 fun QrInstance.take(
     address: Int,
     length: Int,

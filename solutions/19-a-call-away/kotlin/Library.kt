@@ -18,20 +18,20 @@ import java.nio.file.Path
 
 // ANCHOR: library
 
-/** What `qr_png` returns when there is an image. */
+/** The result of `qr_png` if there is an image. */
 const val DRAWN = 0
 
 /** `struct Bytes { uint8_t *data; size_t length; }` on a machine with 64 bits. */
 val BYTES: StructLayout = MemoryLayout.structLayout(ADDRESS, JAVA_LONG)
 
-/** Where the bytes are, and as many as there are. */
+/** The bytes that this struct points to, with its length. */
 fun MemorySegment.bytes(): MemorySegment = get(ADDRESS, 0).reinterpret(get(JAVA_LONG, ADDRESS.byteSize()))
 
 /** A copy of these bytes off the heap. `allocateFrom(JAVA_BYTE, *bytes)` is shorter, and copies the array once more. */
 fun Arena.copyOf(bytes: ByteArray): MemorySegment =
     allocateFrom(JAVA_BYTE, MemorySegment.ofArray(bytes), JAVA_BYTE, 0, bytes.size.toLong())
 
-/** `Outcome qr_png(const uint8_t *text, size_t length, struct Bytes *image)`, called at the address that comes first. */
+/** `Outcome qr_png(const uint8_t *text, size_t length, struct Bytes *image)`; the function's address is its first argument. */
 private val PNG = downcall(FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_LONG, ADDRESS))
 
 /** `void qr_free(uint8_t *data, size_t length)` */
@@ -40,7 +40,7 @@ private val FREE = downcall(FunctionDescriptor.ofVoid(ADDRESS, JAVA_LONG))
 /** `void qr_echo(const uint8_t *bytes, size_t length, struct Bytes *copy)` */
 private val ECHO = downcall(FunctionDescriptor.ofVoid(ADDRESS, JAVA_LONG, ADDRESS))
 
-/** Described without an address, a function is a constant, and the JIT compiles its calls down to the jump. */
+/** Without an address, the handle of a function is a constant, and the JIT compiles its calls down to the jump. */
 private fun downcall(function: FunctionDescriptor): MethodHandle = Linker.nativeLinker().downcallHandle(function)
 
 /** The addresses of the functions in a library, and how each is called. */
@@ -57,12 +57,12 @@ class Library(
         image: MemorySegment,
     ): Int = PNG.invoke(pngAt, text, text.byteSize(), image) as Int
 
-    /** Gives bytes back that the library has handed over. */
+    /** Frees bytes that the library has handed over. */
     fun free(bytes: MemorySegment) {
         FREE.invoke(freeAt, bytes, bytes.byteSize())
     }
 
-    /** Writes to [copy] where a copy of the bytes is. */
+    /** Writes the address of a copy of the bytes to [copy]. */
     fun echo(
         bytes: MemorySegment,
         copy: MemorySegment,

@@ -20,7 +20,7 @@ class NativeQrCodes(
 
     override suspend fun png(text: String): ByteArray =
         withContext(Dispatchers.Default) {
-            // Memory beside the heap, for this call: it is freed at the end of the block, whatever happens.
+            // Memory off the heap, for this call: it is freed at the end of the block, whatever happens.
             Arena.ofConfined().use { arena -> library.draw(text, arena) }
         }
 }
@@ -36,7 +36,7 @@ private fun Library.draw(
     return take(image.bytes())
 }
 
-/** Copies bytes that the library has handed over, and gives them back to it. */
+/** Copies bytes that the library has handed over, and frees them. */
 fun Library.take(bytes: MemorySegment): ByteArray =
     try {
         bytes.toArray(JAVA_BYTE)

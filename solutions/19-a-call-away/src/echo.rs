@@ -1,4 +1,4 @@
-//! A function that does nothing but cross the border in both directions: what it takes is what a call costs.
+//! A function that only crosses the boundary in both directions: its time is the cost of a call.
 
 use std::slice;
 

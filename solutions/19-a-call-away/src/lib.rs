@@ -1,4 +1,4 @@
-//! The library: what C could call, and so can a JVM.
+//! The library: functions that C can call, and so can a JVM.
 #![expect(
     unsafe_code,
     reason = "what comes over this border are addresses, and nobody checks them"
@@ -12,7 +12,7 @@ use std::{panic::catch_unwind, ptr, slice, str};
 use qr::QrError;
 
 // ANCHOR: border
-/// Bytes that have left Rust. Whoever got them gives them back to [`qr_free`], once.
+/// Bytes that Rust has handed over. Their receiver passes them to [`qr_free`], once.
 #[repr(C)]
 pub struct Bytes {
     data: *mut u8,
@@ -62,11 +62,11 @@ pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Byte
     }
 }
 
-/// Takes bytes back that a function of this library has handed over.
+/// Frees bytes that a function of this library has handed over.
 ///
 /// # Safety
 /// - `data` and `length` are those of one [`Bytes`] of this library: the beginning of its allocation, and all of it.
-/// - They come back once, and nobody uses the bytes any more.
+/// - They are freed once, and nobody uses the bytes afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
     // SAFETY: by the promise above, this is the address and the length of one box that `handed_over` let go of, so Rust's
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
 }
 // ANCHOR_END: border
 
-/// The image of a text that may be no text.
+/// The image of these bytes, which may not be UTF-8.
 fn draw(text: &[u8]) -> Result<Vec<u8>, Outcome> {
     let text = str::from_utf8(text).map_err(|_| Outcome::NotUtf8)?;
     qr::png(text).map_err(|error| match error {

@@ -1,4 +1,4 @@
-//! `GET /qrcode?text=`: the text as a QR code, for everybody.
+//! `GET /qrcode?text=`: the text as a QR code, without a key.
 
 use std::{num::NonZero, sync::Arc, thread::available_parallelism, time::Duration};
 
@@ -10,11 +10,11 @@ use rocket::{
 
 use crate::{error::Error, qr, text::Text};
 
-/// The longest that a request waits for its image.
+/// The maximum time that a request waits for its image.
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 // ANCHOR: qrcode
-/// Answers the code as an image. 400 for a text that cannot be used, 503 when there is no image in
+/// Answers the code as an image. 400 for an invalid text, 503 if there is no image in
 /// time.
 #[get("/qrcode")]
 pub async fn qrcode(
@@ -31,15 +31,15 @@ pub async fn qrcode(
     }
 }
 
-/// The places where codes are drawn, two for each core. A drawing keeps its core busy to the end, so
-/// many more would make all of them slower, and none earlier. With one for each, a core would be idle
-/// while a place goes from one request to the next.
+/// The limit of concurrent drawings, two per core. A drawing keeps its core busy to the end, so
+/// many more would make all of them slower, and none earlier. With one per core, a core would be idle
+/// while a permit goes from one request to the next.
 pub struct Drawings {
     places: Arc<Semaphore>,
 }
 
 impl Drawings {
-    /// All places are free.
+    /// All permits are free.
     pub fn new() -> Drawings {
         let cores = available_parallelism().map_or(1, NonZero::get);
         Drawings {
@@ -47,13 +47,13 @@ impl Drawings {
         }
     }
 
-    /// Draws on a thread for work that does not wait. The few threads that requests are read on stay
-    /// free for those who do.
+    /// Draws on a thread for blocking work. The few threads that requests are read on stay
+    /// free for reading.
     async fn png(&self, text: String) -> Result<Vec<u8>, Error> {
         let place = Arc::clone(&self.places).acquire_owned().await;
         let place = place.map_err(|closed| Error::Unavailable(closed.into()))?;
         let drawn = spawn_blocking(move || {
-            // Taken until the drawing ends, also when nobody waits for it any more.
+            // Held until the drawing ends, even if nobody waits for it any more.
             let _place = place;
             qr::png(&text)
         });

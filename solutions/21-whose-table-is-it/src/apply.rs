@@ -1,4 +1,4 @@
-//! What one service has written is applied to the other's table: each event once, and never an older one over a newer one.
+//! Applies the events of one service to the other's table: each event once, and never an older one over a newer one.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use rocket::tokio::time::timeout;
 use sqlx::{Connection, FromRow, PgConnection, postgres::PgListener};
 use tracing::warn;
 
-/// The most events that are claimed together.
+/// The maximum number of events that are claimed together.
 const BATCH: i64 = 100;
 
 // ANCHOR: event
-/// What has become of a record.
+/// A change of a record: its visit, or that it was taken back.
 #[derive(Debug, FromRow)]
 pub struct Event {
     pub seq: i64,
@@ -25,7 +25,7 @@ pub struct Event {
 /// database, and acknowledges them. Returns how many there were.
 ///
 /// # Errors
-/// One of the databases does not answer. What was claimed is free again.
+/// One of the databases does not answer. The claimed events are free again.
 pub async fn batch(from: &mut PgConnection, to: &mut PgConnection) -> sqlx::Result<usize> {
     let mut claim = from.begin().await?;
     let events: Vec<Event> = sqlx::query_as(
@@ -83,7 +83,7 @@ async fn apply(to: &mut PgConnection, event: &Event) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Whether the event is at fault, and will be tomorrow: the data are wrong (22), or against a
+/// Whether the event itself is at fault, now and later: its data are invalid (22), or violate a
 /// constraint (23). Everything else is an outage, and passes.
 fn is_poison(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
@@ -92,8 +92,8 @@ fn is_poison(error: &sqlx::Error) -> bool {
 // ANCHOR_END: apply
 
 // ANCHOR: woken
-/// Returns when somebody says that there is an event, or when it's time to look anyway: a listener
-/// whose line is lost hears nothing, and isn't told.
+/// Returns at a notification of an event, or when it's time to look anyway: a listener that
+/// has lost its connection gets no notifications, and doesn't find out.
 ///
 /// # Errors
 /// The database does not answer.

@@ -1,4 +1,4 @@
-//! The commands beside the service, for the people who move visits: each runs to its end, and says in a sentence what came of it.
+//! The commands beside the service, for the people who move visits: each runs to its end, and reports the outcome in a sentence.
 
 use std::{fmt::Display, process::ExitCode};
 
@@ -8,14 +8,14 @@ use crate::{
     copy, end, own, ownership::Side, proof, settings::Settings, sharing::Databases, start,
 };
 
-/// The most ids that are named in a sentence.
+/// The maximum number of ids that are named in a sentence.
 const NAMED: usize = 20;
-/// The lock of a switch: there is one at a time.
+/// The advisory lock of a switch: only one runs at a time.
 const SWITCHING: i64 = 7_263_020;
 
 const USAGE: &str = "there is no such command; try copy, proof, own rust, own kotlin, or end";
 
-/// Runs a command. Exit code 0 when it has done what it should, 1 with a sentence when it has not.
+/// Runs a command. Exit code 0 on success, else 1 with a sentence.
 pub async fn run(arguments: &[String], settings: &Settings) -> ExitCode {
     let Some(databases) = Databases::new(settings) else {
         return start::refuse(
@@ -65,7 +65,7 @@ async fn proven(databases: &Databases) -> Result<String, String> {
     Err(format!("{number} records differ, the first are {named}"))
 }
 
-/// The first of these ids.
+/// Lists the first of these ids.
 fn named<'a>(ids: impl IntoIterator<Item = &'a i32>) -> String {
     let ids: Vec<String> = ids.into_iter().take(NAMED).map(i32::to_string).collect();
     ids.join(", ")

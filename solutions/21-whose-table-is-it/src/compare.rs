@@ -1,4 +1,4 @@
-//! Compares what this service would answer with what Kotlin answers, and bounds what waits for that.
+//! Compares this service's answer with Kotlin's, and bounds the reads that wait for that.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -10,14 +10,14 @@ use sqlx::PgConnection;
 
 use crate::{error::Error, kotlin::Kotlin, outbox::is_under_way, read};
 
-/// The most reads that wait to be looked at.
+/// The maximum number of reads that wait to be compared.
 pub const WAITING: usize = 64;
 
 // ANCHOR: inbox
-/// The reads that wait to be looked at.
+/// The reads that wait to be compared.
 pub struct Inbox {
     ids: Sender<i32>,
-    /// How many were not taken since somebody has asked.
+    /// The number of reads that were dropped since it was last taken.
     dropped: AtomicI64,
 }
 
@@ -29,7 +29,7 @@ impl Inbox {
         (Inbox { ids, dropped }, waiting)
     }
 
-    /// Takes a read, or counts it as dropped where there is no room. Never waits: the client's answer
+    /// Takes a read, or counts it as dropped if there is no room. Never waits: the client's answer
     /// doesn't depend on this.
     pub fn offer(&self, id: i32) {
         if self.ids.try_send(id).is_err() {
@@ -37,7 +37,7 @@ impl Inbox {
         }
     }
 
-    /// How many were dropped since this was last asked.
+    /// Returns how many were dropped since the last call.
     pub fn take_dropped(&self) -> i64 {
         self.dropped.swap(0, Ordering::Relaxed)
     }
@@ -45,12 +45,12 @@ impl Inbox {
 // ANCHOR_END: inbox
 
 // ANCHOR: verdict
-/// What became of a look.
+/// The outcome of a comparison.
 #[derive(Debug, PartialEq)]
 pub enum Verdict {
     /// Both answer the same.
     Same,
-    /// Kotlin's own answer has changed meanwhile: nothing can be said.
+    /// Kotlin's own answer has changed meanwhile: there is no verdict.
     Moving,
     /// The two differ, and an event for the record is still under way.
     Late,
@@ -69,11 +69,11 @@ pub async fn look(
     id: i32,
 ) -> Result<Verdict, Error> {
     let before = kotlin.record(id).await?;
-    // Before ours is read: what is applied afterwards, ours may not have.
+    // Before ours is read: our answer may lack what is applied afterwards.
     let waited = is_under_way(theirs, ours, id).await?;
     let record = read::find(ours, id).await?;
     let mine = record.map(to_value).transpose()?;
-    // And after it: what was written here meanwhile, Kotlin may not have yet.
+    // And after it: Kotlin may not have yet what was written here meanwhile.
     let waits = is_under_way(theirs, ours, id).await?;
     let after = kotlin.record(id).await?;
     Ok(if before != after {
@@ -87,7 +87,7 @@ pub async fn look(
     })
 }
 
-/// The members that differ, by their names: their values are nobody's business in a log.
+/// The names of the members that differ: their values don't belong in a log.
 fn differing(theirs: Option<&Value>, ours: Option<&Value>) -> Vec<String> {
     let (Some(Value::Object(theirs)), Some(Value::Object(ours))) = (theirs, ours) else {
         return vec!["the record itself".to_owned()];

@@ -1,4 +1,4 @@
-//! `service end`: whether anything speaks against switching the other service off, and the end of sharing if nothing does.
+//! `service end`: ends the sharing, unless there are reasons against switching the other service off.
 
 use sqlx::PgConnection;
 
@@ -7,12 +7,12 @@ use crate::{
     ownership::{Side, seen},
 };
 
-/// How many days both services have to have been compared, and how many reads on them.
+/// The minimum number of days on which both services were compared, and of the reads on them.
 const DAYS: i64 = 7;
 const READS: i64 = 10_000;
 
 // ANCHOR: reasons
-/// What speaks against the end, a sentence each.
+/// The reasons against the end, a sentence each.
 ///
 /// # Errors
 /// One of the databases does not answer.
@@ -56,7 +56,7 @@ pub async fn reasons(
 }
 // ANCHOR_END: reasons
 
-/// From now on, this service is alone: it notes nothing for another one.
+/// Ends the sharing: from now on, no events go to another service.
 ///
 /// # Errors
 /// The database does not answer.

@@ -1,4 +1,4 @@
-//! In front of the Kotlin service: what this service doesn't own yet is passed on.
+//! In front of the Kotlin service: requests for what this service doesn't own yet are passed on.
 
 use std::time::{Duration, Instant};
 
@@ -15,23 +15,23 @@ use crate::{
 
 /// How long a visit waits for the end of a switch.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Between two attempts.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The way on, for what isn't owned here.
+/// Passes on the requests for what isn't owned here.
 pub struct Front {
-    /// None where this service is alone.
+    /// `None` if this service runs alone.
     pub kotlin: Option<Kotlin>,
 }
 
 impl Front {
-    /// Opens nothing yet.
+    /// Opens no connection yet.
     pub fn new(settings: &Settings) -> Front {
         let kotlin = Kotlin::new(settings);
         Front { kotlin }
     }
 
-    /// A request begins, which may have to wait for the end of a switch.
+    /// Begins a request, which may have to wait for the end of a switch.
     pub fn begin(&self) -> Turn<'_> {
         let (kotlin, began) = (self.kotlin.as_ref(), Instant::now());
         Turn { kotlin, began }
@@ -46,14 +46,14 @@ pub struct Turn<'f> {
 }
 
 impl Turn<'_> {
-    /// Passes a request on. None during a switch: this service has to be asked again then. A visit may
+    /// Passes a request on. `None` during a switch: then ask this service again. A visit may
     /// be repeated.
     ///
     /// While nobody owns visits, nothing is passed on: the other service may be open already, but reads
     /// are still answered here.
     ///
     /// # Errors
-    /// Nobody answers, or nobody owns visits for too long.
+    /// The other service doesn't answer, or nobody owns visits for too long.
     pub async fn pass_on(
         &self,
         database: &Database,

@@ -1,4 +1,4 @@
-//! The Kotlin service, asked over HTTP: for clients that it still answers, and to compare.
+//! The Kotlin service, over HTTP: for requests that it still answers, and for comparisons.
 
 use std::{io::Cursor, time::Duration};
 
@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(3);
 /// How long an idle connection is kept: less than the ten seconds after which the Kotlin service closes it.
 const IDLE: Duration = Duration::from_secs(4);
 
-/// The way to the Kotlin service.
+/// The client of the Kotlin service.
 #[derive(Clone)]
 pub struct Kotlin {
     client: Client,
@@ -26,7 +26,7 @@ pub struct Kotlin {
     key: String,
 }
 
-/// What the Kotlin service has answered, to be passed on as it is.
+/// An answer of the Kotlin service, to be passed on as it is.
 pub struct Passed {
     pub status: Status,
     content_type: Option<ContentType>,
@@ -34,7 +34,7 @@ pub struct Passed {
 }
 
 impl Kotlin {
-    /// Opens nothing yet. None where there is no Kotlin service.
+    /// Opens no connection yet. `None` without a Kotlin service.
     pub fn new(settings: &Settings) -> Option<Kotlin> {
         let url = settings.kotlin.as_ref()?.url.clone();
         let client = Client::builder()
@@ -49,7 +49,7 @@ impl Kotlin {
         Some(Kotlin { client, url, key })
     }
 
-    /// A record, as Kotlin answers it; none when it has none with this id.
+    /// A record, as Kotlin answers it; `None` if no record has this id.
     ///
     /// # Errors
     /// There is no answer in time, or it is neither a record nor 404.
@@ -62,7 +62,7 @@ impl Kotlin {
         }
     }
 
-    /// Asks, with a key of this service's own. The client's has been judged.
+    /// Sends a request with a key of this service's own. The client's key was checked already.
     ///
     /// # Errors
     /// There is no answer in time.

@@ -1,4 +1,4 @@
-//! `service own rust` and `service own kotlin`: one service gives visits to the other, and takes them back.
+//! `service own rust` and `service own kotlin`: moves visits from one service to the other, and back.
 
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,10 @@ use crate::{
 
 /// How long the outbox may take to become empty. Meanwhile visits wait, and no client waits longer than 2 s.
 const LIMIT: Duration = Duration::from_millis(1500);
-/// Between two looks at an outbox that another worker empties.
+/// The pause between two looks at an outbox that another worker empties.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Why ownership did not move.
+/// The reason why ownership did not move.
 #[derive(Debug, Error)]
 pub enum Refusal {
     #[error("{0} events wait in the outbox after 1.5 s: the owner stays the same")]
@@ -35,7 +35,7 @@ pub enum Refusal {
 ///
 /// # Errors
 /// The outbox doesn't become empty: the owner stays the same, from a new epoch on. Or a database does
-/// not answer, or somebody else has switched meanwhile: at most one side owns visits then.
+/// not answer, or another switch came in between: at most one side owns visits then.
 pub async fn switch(
     from: &mut PgConnection,
     to: &mut PgConnection,
@@ -47,7 +47,7 @@ pub async fn switch(
     if owner != new.name() {
         set(from, NOBODY, epoch).await?;
         if let Err(refusal) = drained(from, to).await {
-            // Nobody, if a switch died here: then visits were this side's before.
+            // `none` if a switch died here: then visits were this side's before.
             let back = match old_owner.as_str() {
                 NOBODY => new.other().name(),
                 owner => owner,

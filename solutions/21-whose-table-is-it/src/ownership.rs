@@ -1,20 +1,20 @@
-//! Who owns visits, as the one row says that each of the two databases has.
+//! The owner of visits, in the one row of each of the two databases.
 
 use sqlx::PgConnection;
 
 // ANCHOR: owner
-/// Who writes visits, as a database has it.
+/// The owner of visits, according to a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// This service, and another one wants to know what it writes.
+    /// This service, and its visits become events for another one.
     Me,
-    /// This service, and nobody else has visits.
+    /// This service, and visits aren't shared.
     MeAlone,
-    /// Another service, or nobody for a moment.
+    /// Another service, or nobody during a switch.
     Other,
 }
 
-/// Who owns visits. It stays so until the transaction has ended: a switch waits for it.
+/// The owner of visits. It can't change until the transaction has ended: a switch waits for it.
 ///
 /// # Errors
 /// The database does not answer.
@@ -31,7 +31,7 @@ pub async fn held(transaction: &mut PgConnection) -> sqlx::Result<Owner> {
 }
 // ANCHOR_END: owner
 
-/// Whether Kotlin's database has what was written last. While nobody owns visits, it's the database that
+/// Whether Kotlin's database is the current one. While nobody owns visits, that's the database that
 /// was closed.
 ///
 /// # Errors
@@ -59,7 +59,7 @@ impl Side {
         }
     }
 
-    /// As it is written in the row.
+    /// Its name in the row.
     pub fn name(self) -> &'static str {
         match self {
             Side::Kotlin => "kotlin",
@@ -68,10 +68,10 @@ impl Side {
     }
 }
 
-/// What the row says instead of a service while nobody may write.
+/// The owner in the row while nobody may write.
 pub const NOBODY: &str = "none";
 
-/// Who owns visits, and since which epoch.
+/// The owner of visits, and since which epoch.
 ///
 /// # Errors
 /// The database does not answer.
@@ -81,8 +81,8 @@ pub async fn seen(connection: &mut PgConnection) -> sqlx::Result<(String, i64)> 
         .await
 }
 
-/// Writes who owns visits from this epoch on. False if the row has that epoch already, or a later one:
-/// somebody else has switched meanwhile. Waits for the transactions that hold the row.
+/// Sets the owner of visits from this epoch on. False if the row has that epoch already, or a later one:
+/// another switch came in between. Waits for the transactions that hold the row.
 ///
 /// # Errors
 /// The database does not answer, or the row is held too long.

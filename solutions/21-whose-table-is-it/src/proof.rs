@@ -8,7 +8,7 @@ use std::{
 use rocket::tokio::time::sleep;
 use sqlx::PgConnection;
 
-/// After which pause a row that differs is looked at again.
+/// The pause before a row that differs is looked at again.
 const PAUSE: Duration = Duration::from_millis(200);
 
 // ANCHOR: proof
@@ -30,7 +30,7 @@ pub async fn differing(
             ids.extend(theirs.symmetric_difference(&ours));
         }
     }
-    // Both were read at different moments. What differs for good still does.
+    // The two were read at different moments. A lasting difference is still there.
     sleep(PAUSE).await;
     let (theirs, ours) = (settled(kotlin, &ids).await?, settled(rust, &ids).await?);
     let (later, again) = (settled(kotlin, &ids).await?, settled(rust, &ids).await?);
@@ -64,7 +64,7 @@ async fn visited(connection: &mut PgConnection, range: i32) -> sqlx::Result<BTre
     Ok(ids.into_iter().collect())
 }
 
-/// Whether these records are visited, where a record that this table lacks is not. Those with an event in this
+/// Whether these records are visited; one that this table lacks counts as not visited. Those with an event in this
 /// outbox are left out.
 async fn settled(
     connection: &mut PgConnection,

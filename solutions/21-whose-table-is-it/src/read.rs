@@ -10,9 +10,9 @@ use crate::{
 };
 
 // ANCHOR: read
-/// Answers the record; from the service that writes visits, as long as that isn't this one. 400 when the id
-/// is no 32-bit integer, 404 when no record has it, 503 when the database does not answer. Without a
-/// key that counts it does not run.
+/// Answers the record, from the other service for as long as that one owns visits. 400 if the id
+/// isn't a 32-bit integer, 404 if no record has it, 503 if the database doesn't answer. Without a
+/// valid key it doesn't run.
 #[get("/read/<id>")]
 pub async fn read(
     _key: ApiKey,

@@ -40,8 +40,8 @@ impl From<form::Errors<'_>> for Error {
 // ANCHOR_END: page-query
 
 // ANCHOR: records
-/// Answers the records with the smallest ids after `after`, at most `limit` of them; 400 when one of
-/// the two cannot be used, 503 when the database does not answer.
+/// Answers the records with the smallest ids after `after`, at most `limit` of them; 400 if one of
+/// the two is invalid, 503 if the database doesn't answer.
 ///
 /// The page starts at a key, not at a count of rows to skip: the index leads straight to it, however
 /// far back it is, and rows that come or go before it do not shift it.

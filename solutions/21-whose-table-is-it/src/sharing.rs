@@ -1,4 +1,4 @@
-//! What goes on beside the requests while visits are shared: the outbox of each database is emptied into the other one.
+//! The background work while visits are shared: the outbox of each database is emptied into the other one.
 
 use std::time::Duration;
 
@@ -22,13 +22,13 @@ use crate::{apply, ownership::Side, settings::Settings};
 pub struct Databases {
     rust: PgConnectOptions,
     kotlin: PgConnectOptions,
-    /// How long a batch may take, and a connection. An answer that was lost on its way never comes.
+    /// The maximum duration of a batch, and of connecting. An answer lost on its way never comes.
     limit: Duration,
     poll: Duration,
 }
 
 impl Databases {
-    /// None where visits aren't shared.
+    /// `None` if visits aren't shared.
     pub fn new(settings: &Settings) -> Option<Databases> {
         let kotlin = settings.kotlin.as_ref()?;
         let limit = settings.database.timeout;
@@ -54,7 +54,7 @@ impl Databases {
         }
     }
 
-    /// A session of its own.
+    /// Opens a session of its own.
     ///
     /// # Errors
     /// The database does not answer.
@@ -69,7 +69,7 @@ impl Databases {
             .max_connections(1)
             .acquire_timeout(self.limit)
             .connect_lazy_with(self.of(from).clone());
-        // Before the first look: what comes later is heard.
+        // Before the first look, so that no later event is missed.
         let mut listener = PgListener::connect_with(&one_connection).await?;
         listener.listen("visits").await?;
         let mut to = self.connect(from.other()).await?;
@@ -101,7 +101,7 @@ async fn always_follow(databases: Databases, from: Side) {
     let mut last_line = String::new();
     loop {
         if let Err(error) = databases.follow(from).await {
-            // One line, however long it lasts.
+            // One line per outage, however long it lasts.
             let line = format!("the outbox of {} waits: {error}", from.name());
             if line != last_line {
                 warn!("{line}");
@@ -112,7 +112,7 @@ async fn always_follow(databases: Databases, from: Side) {
     }
 }
 
-/// What the database has to do in time.
+/// Limits the time for this work on the database.
 async fn within<T>(
     limit: Duration,
     work: impl Future<Output = sqlx::Result<T>>,

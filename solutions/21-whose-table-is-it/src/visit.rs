@@ -9,8 +9,8 @@ use crate::{
 };
 
 // ANCHOR: visit
-/// Answers the record, visited now, and the same when it was so already. 400 when the id is no
-/// 32-bit integer, 404 when no record has it, 503 when the database does not answer.
+/// Answers the record, now visited; a second visit gets the same answer. 400 if the id isn't a
+/// 32-bit integer, 404 if no record has it, 503 if the database doesn't answer.
 #[post("/records/<id>/visit")]
 pub async fn visit(
     _key: ApiKey,
@@ -21,7 +21,7 @@ pub async fn visit(
     mark(id, true, front, database).await
 }
 
-/// The same for somebody who has scanned the wrong tag: the record is not visited then.
+/// Takes a visit back, for a hiker who has scanned the wrong tag.
 #[delete("/records/<id>/visit")]
 pub async fn take_back(
     _key: ApiKey,

@@ -8,8 +8,8 @@ use crate::{
 };
 
 // ANCHOR: if-mine
-/// Runs `change` if this service owns visits, and notes in the outbox what it says it has changed: both
-/// are committed together. None if another service owns them.
+/// Runs `change` if this service owns visits, and adds events for what it has changed to the outbox: both
+/// are committed together. `None` if another service owns them.
 ///
 /// # Errors
 /// The database does not answer.
@@ -21,7 +21,7 @@ async fn if_mine<T>(
     let mut transaction = connection.begin().await?;
     let owner = ownership::held(&mut transaction).await?;
     if owner == Owner::Other {
-        // Dropped, it would end with the next statement on this connection, and hold up a switch until then.
+        // If just dropped, it would end with the next statement on this connection, and hold up a switch until then.
         transaction.rollback().await?;
         return Ok(None);
     }
@@ -38,7 +38,7 @@ async fn if_mine<T>(
 }
 // ANCHOR_END: if-mine
 
-/// Marks one record as visited or not, and answers it; inside, none when no record has this id.
+/// Marks one record as visited or not, and returns it; the inner `None` means that no record has this id.
 ///
 /// # Errors
 /// The database does not answer.
@@ -63,11 +63,11 @@ pub async fn mark(
 }
 
 // ANCHOR: mark
-/// Marks all of these records as visited, and answers an empty list; or none of them, and answers the
+/// Marks all of these records as visited, and returns an empty list; or none of them, and returns the
 /// ids that no record has. The ids are in ascending order, each once.
 ///
 /// The records are locked first, in ascending order. Two requests that name the same records then
-/// wait in line. Were each to lock in an order of its own, each could hold what the other waits for.
+/// wait in line. If each locked in its own order, each could hold what the other waits for.
 ///
 /// # Errors
 /// The database does not answer.

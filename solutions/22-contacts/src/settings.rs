@@ -17,7 +17,7 @@ pub struct Settings {
     pub port: u16,
     /// The users with an address book, and their passwords.
     pub users: Users,
-    /// For the database and its pool.
+    /// The settings of the database and its pool.
     pub database: DatabaseSettings,
     /// The log level; with `info`, each request is logged.
     pub log_level: LevelFilter,
@@ -39,7 +39,7 @@ impl Settings {
     /// Reads the settings. Settings missing from the environment keep these defaults.
     ///
     /// # Errors
-    /// What is wrong with a variable, in a sentence for the person who set it.
+    /// An invalid variable, described in a sentence for the person who set it.
     pub fn from_environment() -> Result<Settings, String> {
         Ok(Settings {
             address: setting("ADDRESS", "127.0.0.1", ip_address)?,
@@ -75,7 +75,7 @@ fn setting<T>(
 // ANCHOR_END: setting
 
 /// Reads a variable that has no default: everyone who has read this course would know the password of a
-/// service whose owner forgot to set one. Its value is not repeated: what is said here ends up in logs.
+/// service whose owner forgot to set one. Its value is not repeated: the message ends up in logs.
 fn secret<T>(variable: &str, read: fn(&str) -> Result<T, Expected>) -> Result<T, String> {
     let text = env::var_os(variable).unwrap_or_default();
     read(text.to_str().unwrap_or_default()).map_err(|expected| {
@@ -101,8 +101,8 @@ fn users(text: &str) -> Result<Users, Expected> {
     Users::read(text).ok_or("name:password,name:password (names of a-z, 0-9 and hyphens)")
 }
 
-/// Reads a `postgres://` URL. sqlx takes other addresses for one of PostgreSQL, too. It would only notice
-/// at the first connection that there is no TLS in this program, and a client as a 500.
+/// Reads a `postgres://` URL. sqlx alone would accept other addresses, too. It would notice only at the
+/// first connection that this program has no TLS, and clients would get a 500.
 fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     let is_postgres = text.starts_with("postgres://") || text.starts_with("postgresql://");
     match text.parse() {
@@ -134,8 +134,8 @@ fn pool_size(text: &str) -> Result<NonZeroU16, Expected> {
 }
 
 // ANCHOR: milliseconds
-/// Reads a time limit. One below 250 ms is refused: opening a connection may take as long. One above
-/// an hour was meant in another unit.
+/// Reads a time limit. Below 250 ms it is refused: opening a connection may take that long. Above
+/// an hour, another unit was probably meant.
 fn milliseconds(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=3_600_000) => Ok(Duration::from_millis(limit)),
@@ -144,7 +144,7 @@ fn milliseconds(text: &str) -> Result<Duration, Expected> {
 }
 // ANCHOR_END: milliseconds
 
-/// Reads a time limit for what may take as long as a day.
+/// Reads a time limit of up to a day.
 fn long_milliseconds(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=86_400_000) => Ok(Duration::from_millis(limit)),

@@ -47,7 +47,7 @@ async fn answer(method: &str, path: &str, headers: &[(&str, &str)], body: &str) 
     service().oneshot(request).await.unwrap()
 }
 
-/// The same for Ada, who has given her password.
+/// Sends a request as Ada, with her password.
 async fn for_ada(method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
     let basic = format!("Basic {}", STANDARD.encode("ada:secret"));
     let mut headers = headers.to_vec();

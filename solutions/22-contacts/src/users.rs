@@ -12,11 +12,11 @@ use crate::error::Error;
 /// The maximum length of a name, in bytes.
 const MAX_NAME: usize = 32;
 
-/// Those who have an address book. No `Debug`: their passwords are secret.
+/// The users with an address book. No `Debug`: their passwords are secret.
 #[derive(Clone)]
 pub struct Users(Vec<(String, String)>);
 
-/// Someone who has given the right password. The field is private, so this is the only way to get one.
+/// A user who has given the right password. The field is private, so there is no other way to get one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User(String);
 
@@ -28,7 +28,7 @@ impl User {
 }
 
 impl Users {
-    /// Reads `name:password,name:password`. A password may hold everything but a comma.
+    /// Reads `name:password,name:password`. A password may contain anything but a comma.
     pub fn read(text: &str) -> Option<Users> {
         let users = text.split(',').map(|user| {
             let (name, password) = user.split_once(':')?;
@@ -41,14 +41,14 @@ impl Users {
         once.then_some(Users(users))
     }
 
-    /// The user whose name and password the request has brought, by HTTP's Basic scheme.
+    /// The user whose name and password the request has, by HTTP's Basic scheme.
     ///
     /// # Errors
-    /// It has brought none, or wrong ones.
+    /// The credentials are missing or wrong.
     pub fn admit(&self, headers: &HeaderMap) -> Result<User, Error> {
         let (name, password) = credentials(headers).ok_or(Error::Unauthorized)?;
         let mut admitted = None;
-        // All are compared to the last byte, so the time that this takes does not tell how close a guess is.
+        // All are compared to the last byte, so the time that this takes doesn't reveal how close a guess is.
         for (user, accepted) in &self.0 {
             let same_password = accepted.as_bytes().ct_eq(password.as_bytes());
             let same_name = user.as_bytes().ct_eq(name.as_bytes());
@@ -83,12 +83,12 @@ fn text_of(credentials: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// A name as it is set. A phone begins it with a capital, and puts a space behind it.
+/// A name as it was set. Phones begin it with a capital letter, and put a space after it.
 fn typed(name: &str) -> String {
     name.trim().to_ascii_lowercase()
 }
 
-/// A password in the form in which it is compared: an ü is one character, or an u and two dots, as it was typed.
+/// A password in the form in which it is compared: an ü can be typed as one character, or as a u and two dots.
 fn composed(password: &str) -> String {
     password.nfc().collect()
 }

@@ -1,4 +1,4 @@
-//! What is the same for every answer: the id of its request, a task of its own, and a line in the log.
+//! Shared by all answers: the id of the request, a task of its own, and a line in the log.
 
 use std::{any::Any, time::Duration};
 
@@ -50,7 +50,7 @@ async fn in_a_task(request: Request, next: Next) -> Response {
     answer.unwrap_or_else(|error| panicked(Box::new(error)))
 }
 
-/// Leaves the client's own id where it is, unless it could be mistaken for anything else: it ends up in the log.
+/// Keeps the client's own id, unless it is ambiguous: it ends up in the log.
 fn without_an_unusable_id(mut request: Request) -> Request {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
     let id = request.headers().get(REQUEST_ID);
@@ -75,7 +75,7 @@ fn answered(response: &Response, took: Duration, _: &Span) {
     info!(status, milliseconds, "answered");
 }
 
-/// A handler that panics has a bug, and the hook in `logging.rs` has said where. Its client gets an answer all the same.
+/// A handler that panics has a bug, and the hook in `logging.rs` has said where. Its client still gets an answer.
 fn panicked(_: Box<dyn Any + Send>) -> Response {
     problem(StatusCode::INTERNAL_SERVER_ERROR, UNEXPECTED)
 }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::logging;
 
-    /// Keeps what is logged.
+    /// Collects the lines of the log.
     static LOGGED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
     struct Kept;
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(status, Ok(StatusCode::INTERNAL_SERVER_ERROR));
         let logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
         let logged = String::from_utf8_lossy(&logged);
-        // What other tests log meanwhile is there as well.
+        // Lines of other tests are there as well.
         let mut lines: Vec<&str> = logged.lines().collect();
         lines.retain(|line| line.contains("why-500"));
         let [panicked, answered] = lines[..] else {

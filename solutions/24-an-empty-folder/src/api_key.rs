@@ -1,4 +1,4 @@
-//! The API key: which keys count, and the extractor that lets a request pass with one.
+//! The API key: the valid keys, and the extractor that lets a request with one pass.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -13,11 +13,11 @@ use crate::{
     error::{Error, refused},
 };
 
-/// What stands for a key, in memory and in the database: nobody gets a key back out of it.
+/// The hash of a key, in memory and in the database: nobody gets a key back out of it.
 type Fingerprint = [u8; 32];
 
-/// The keys that count. Guessing does not get warmer: how alike two keys are shows neither in their
-/// fingerprints nor in the time to compare those.
+/// The configured keys. Neither their fingerprints nor the time to compare those reveals how
+/// close a guess is.
 #[derive(Clone)]
 pub struct ApiKeys(Arc<HashSet<Fingerprint>>);
 

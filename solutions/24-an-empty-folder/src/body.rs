@@ -16,13 +16,13 @@ use crate::{
     object::{self, Wrong},
 };
 
-/// The largest body that is read, in bytes.
+/// The maximum size of a body, in bytes.
 pub const MAX_BYTES: usize = 16 * 1024;
 
-/// The longest that a client may take to send it.
+/// The maximum time for a client to send it.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
-/// A body that is read.
+/// A parsed body.
 pub struct Body<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<Service> for Body<T> {
@@ -45,7 +45,7 @@ impl<T: DeserializeOwned> FromRequest<Service> for Body<T> {
     }
 }
 
-/// Whether a body is said to be JSON; parameters of the media type mean nothing.
+/// Whether a body is declared as JSON; parameters of the media type are ignored.
 fn is_json(headers: &HeaderMap) -> bool {
     let value = headers
         .get(header::CONTENT_TYPE)

@@ -1,10 +1,10 @@
-//! Conditions of requests, as RFC 9110 has them: `If-Match` and `If-None-Match`.
+//! Conditional requests, by RFC 9110: `If-Match` and `If-None-Match`.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use crate::error::{Error, refused};
 
-/// What a condition asks for.
+/// The versions that a condition names.
 #[derive(Debug, PartialEq)]
 enum Condition {
     /// `*`
@@ -12,7 +12,7 @@ enum Condition {
     Listed(Vec<Version>),
 }
 
-/// A version of a report, as a tag tells it.
+/// A version of a report, as in its tag.
 #[derive(Debug, PartialEq)]
 struct Version {
     is_weak: bool,
@@ -54,7 +54,7 @@ impl Condition {
                 .unwrap_or(rest)
                 .strip_prefix('"')?
                 .split_once('"')?;
-            // Other tags are none of ours; nor is "01", since tags are compared letter by letter.
+            // Other tags aren't ours; neither is "01", since tags are compared letter by letter.
             let number = tag
                 .parse()
                 .ok()

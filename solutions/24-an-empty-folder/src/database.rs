@@ -10,10 +10,10 @@ use tokio::{
 
 use crate::{error::Error, outage::is_stale_plan, pool::Pool, schema::Schema, settings::Settings};
 
-/// What the answer of a database that gives up has to come back.
+/// The time for an answer to arrive after the database has given up.
 const ON_ITS_WAY: Duration = Duration::from_millis(50);
 
-/// A pool of connections, and a time limit for what is done on each.
+/// A pool of connections, and a time limit for the work on each.
 #[derive(Clone)]
 pub struct Database {
     pool: Arc<Pool>,
@@ -82,7 +82,7 @@ impl Database {
     }
     // ANCHOR_END: write
 
-    /// Lends a connection that comes before the deadline, and takes it back if it can be lent again.
+    /// Lends a connection before the deadline, and returns it to the pool if it can be lent again.
     async fn run<T>(
         &self,
         deadline: Instant,
@@ -109,7 +109,7 @@ impl Database {
         Ok(result?)
     }
 
-    /// Asks the database anything, to see whether it answers.
+    /// Checks that the database answers.
     ///
     /// # Errors
     /// It doesn't answer.
@@ -120,7 +120,7 @@ impl Database {
     }
 }
 
-/// Whether the database has only said what is wrong. The ping ends a transaction that `work` has left open: sqlx sends the rollback
+/// Whether the connection is still good. The ping ends a transaction that `work` has left open: sqlx sends the rollback
 /// with whatever comes next.
 async fn is_good_after(error: &sqlx::Error, connection: &mut PgConnection) -> bool {
     let is_an_answer = matches!(error, sqlx::Error::Database(_)) && !is_stale_plan(error);

@@ -1,4 +1,4 @@
-//! What a request can fail with: what the client is told of it, and what the log.
+//! The errors of a request: what the client sees of them, and what the log gets.
 
 use axum::{
     http::{HeaderValue, StatusCode, header::WWW_AUTHENTICATE},
@@ -9,23 +9,23 @@ use tracing::{error, warn};
 
 use crate::{outage::is_outage, problem::problem};
 
-/// What a client is told of a bug: it has no business with SQL, hosts or users.
+/// The text for the client if there is a bug: SQL, hosts and users are none of the client's business.
 pub const UNEXPECTED: &str = "an unexpected error occurred";
 
-/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+/// The reason why a request failed. A handler returns it as the `Err` of its `Result`.
 #[derive(Debug)]
 pub enum Error {
-    /// The client has to ask for something else, or in another way: `detail` says so to a person.
+    /// The request is at fault: `detail` says why, to a person.
     Refused { status: StatusCode, detail: String },
     /// The database cannot be reached, or takes too long.
     Unavailable(BoxDynError),
-    /// The migrations have not run yet, or the database has no longer what this release needs.
+    /// The migrations have not run yet, or the database no longer has what this release needs.
     OldSchema,
     /// The database rejects a query: the bug is in this service.
     Query(sqlx::Error),
 }
 
-/// The error of a client: its status, 400 to 499, and what to tell a person.
+/// The error of a client: its status, 400 to 499, and a sentence for a person.
 pub fn refused(status: StatusCode, detail: impl Into<String>) -> Error {
     let detail = detail.into();
     Error::Refused { status, detail }
@@ -61,7 +61,7 @@ impl IntoResponse for Error {
     }
 }
 
-/// Tells an outage from a query that is wrong. Thanks to this, `?` does the rest.
+/// Distinguishes an outage from a wrong query. Thanks to this, `?` does the rest.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {

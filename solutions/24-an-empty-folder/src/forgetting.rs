@@ -1,4 +1,4 @@
-//! Idempotency keys end: nobody sends the same report again the next day.
+//! Idempotency keys expire: nobody sends the same report again the next day.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use tracing::error;
 
 use crate::{database::Database, error::Error};
 
-/// How many keys are removed at a time. Reports wait meanwhile, so it is a moment's work.
+/// How many keys are removed at a time. Reports wait meanwhile, so it takes only a moment.
 const BATCH: i64 = 1000;
 
-/// How often there is a look for old keys, and when the next one is if the database does not answer.
+/// The pause between two removals, and after one that has failed.
 const PAUSE: Duration = Duration::from_secs(600);
 const SOON: Duration = Duration::from_secs(1);
 
@@ -32,7 +32,7 @@ pub async fn forget_old_keys(database: Database) {
     }
 }
 
-/// Removes the oldest keys; how many it were.
+/// Removes the oldest keys, and returns how many.
 async fn remove(database: &Database) -> Result<i64, Error> {
     let remove = database.write(async |connection| {
         let mut transaction = connection.begin().await?;

@@ -1,4 +1,4 @@
-//! A report, once: what comes again with the same key gets the answer that was given first.
+//! Adds a report once: a retry with the same key gets the answer that was given first.
 
 use axum::{
     extract::FromRequestParts,
@@ -14,7 +14,7 @@ use crate::{
     report::{NewReport, Report},
 };
 
-/// What a client calls one report, however often it sends it: 1 to 64 letters, digits, `-` and `_`.
+/// A client's name for one report, however often it sends it: 1 to 64 letters, digits, `-` and `_`.
 pub struct IdempotencyKey(String);
 
 impl FromRequestParts<Service> for IdempotencyKey {
@@ -38,7 +38,7 @@ impl FromRequestParts<Service> for IdempotencyKey {
 }
 
 // ANCHOR: add-once
-/// Adds a report, unless one came with this key before: then it is that one, as it was at first.
+/// Adds a report, unless one came with this key before: then it returns that one, as it was at first.
 ///
 /// The key and the report are stored in one transaction, so after a crash there are both or neither.
 /// Of two requests with one key that come at once, the second waits for the first.
@@ -50,7 +50,7 @@ pub async fn add_once(
 ) -> sqlx::Result<Report> {
     let mut transaction = connection.begin().await?;
 
-    // Ids are given out in one order, and transactions end in another. Somebody who has read up to 6
+    // Ids are assigned in one order, and transactions end in another. A client that has read up to 6
     // while 5 was still being added would never see 5. So reports are added one after the other.
     sqlx::query("SELECT pg_advisory_xact_lock($1)")
         .bind(ADDING)

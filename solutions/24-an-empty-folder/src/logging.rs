@@ -10,8 +10,8 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-/// Sets up the log. `level` is for what this service says itself; its libraries have to warn at
-/// least, to be heard.
+/// Sets up the log. `level` is for this service's own lines; its libraries are logged from warnings
+/// up.
 pub fn start(level: LevelFilter) {
     to(level, io::stderr).init();
     panics();

@@ -39,7 +39,7 @@ use crate::{
 };
 
 // ANCHOR: main
-/// What the handlers share.
+/// The state that the handlers share.
 #[derive(Clone)]
 struct Service {
     keys: ApiKeys,

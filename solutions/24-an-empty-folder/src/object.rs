@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Why a body is not what was asked for, in words for a person.
+/// The error of a body that can't be parsed, in words for a person.
 pub enum Wrong {
     /// It isn't JSON.
     Malformed(String),
@@ -11,7 +11,7 @@ pub enum Wrong {
     Unusable(String),
 }
 
-/// The value in this text. serde alone would take a list of the values for an object, too.
+/// Parses the value in this text. serde alone would accept a list of the values as an object, too.
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Wrong> {
     let object: Map<String, Value> = serde_json::from_slice(text).map_err(|error| {
         if error.is_data() {
@@ -20,7 +20,7 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Wrong> {
             Wrong::Malformed(format!("the body isn't JSON: {error}"))
         }
     })?;
-    // This knows which member is wrong, where serde's own error does not.
+    // This knows which member is wrong, and serde's own error doesn't.
     serde_path_to_error::deserialize(Value::Object(object))
         .map_err(|error| Wrong::Unusable(error.to_string()))
 }

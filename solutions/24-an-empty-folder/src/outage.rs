@@ -6,12 +6,12 @@ use sqlx::postgres::PgDatabaseError;
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
-        // The next one is prepared for the new schema.
+        // The next attempt prepares it for the new schema.
         stale if is_stale_plan(stale) => true,
         // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            // Only for reading since another server took over, out of memory, too many connections, closed to connections,
-            // a lock that did not come, took too long; lost, refused, no such database, rolled back, stopping.
+            // Read-only since a failover, out of memory, too many connections, closed to connections,
+            // lock not available, took too long; lost, refused, no such database, rolled back, stopping.
             let outages = [
                 "25006", "53200", "53300", "55000", "55P03", "57014", "08", "28", "3D", "40", "57P",
             ];
@@ -27,9 +27,9 @@ pub fn is_stale_plan(error: &sqlx::Error) -> bool {
         return false;
     };
     match error.code().as_deref() {
-        // There is no such statement.
+        // No such prepared statement.
         Some("26000") => true,
-        // The code alone says "not supported", and that is a bug of ours.
+        // The code alone says "not supported", which would be a bug of ours.
         Some("0A000") => {
             let error = error.try_downcast_ref::<PgDatabaseError>();
             error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")

@@ -22,7 +22,7 @@ pub struct PageQuery {
     /// Only reports with greater ids.
     #[serde(default)]
     after: i64,
-    /// The most reports on a page.
+    /// The maximum number of reports on a page.
     #[serde(default = "twenty")]
     limit: i64,
 }
@@ -38,8 +38,8 @@ pub struct Page {
     next: Option<i64>,
 }
 
-/// Answers the open reports with the smallest ids after `after`. Ids are never given twice and never
-/// appear late, so whoever follows `next` sees each report once, whatever is written meanwhile.
+/// Answers the open reports with the smallest ids after `after`. Ids are never assigned twice and never
+/// appear late, so a client that follows `next` sees each report once, whatever is written meanwhile.
 pub async fn open_reports(
     _client: Client,
     State(service): State<Service>,

@@ -1,4 +1,4 @@
-//! The pool: connections are opened when somebody needs one, are lent to one request at a time, and are closed unless
+//! The pool: connections are opened on demand, are lent to one request at a time, and are closed unless
 //! the work on them has ended well.
 
 use std::{
@@ -18,13 +18,13 @@ use crate::error::Error;
 /// A connection used within this time is lent again without a ping.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// A connection that is older is not lent again: its session has grown in the server, and its address may belong to another one now.
+/// The maximum age of a connection: its session grows in the server, and its address may belong to another server by now.
 const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
-/// How long a server isn't asked for another connection that has refused one too many.
+/// How long to wait before asking a server that refused a connection for another one.
 const FULL: Duration = Duration::from_secs(1);
 
-/// How long to wait for a connection that is given back, before the next attempt to get one.
+/// How long to wait for a returned connection, before the next attempt to get one.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Tells deadpool how to open connections, and which of them may be lent again.
@@ -35,7 +35,7 @@ struct Connections {
 }
 
 impl managed::Manager for Connections {
-    /// A place in the pool, with the connection in it unless that is lent, was closed, or was refused.
+    /// A slot of the pool, with its connection unless that is lent, closed, or was refused.
     type Type = Option<PgConnection>;
     type Error = sqlx::Error;
 
@@ -77,7 +77,7 @@ fn is_one_too_many(error: &sqlx::Error) -> bool {
     code.as_deref() == Some("53300")
 }
 
-/// A fixed number of places, which others call *slots*.
+/// A fixed number of slots for connections.
 pub struct Pool {
     places: managed::Pool<Connections>,
     given_back: Arc<Notify>,
@@ -112,7 +112,7 @@ impl Pool {
     /// There's no connection before the deadline, or none can be opened.
     pub async fn lend(&self, deadline: Instant) -> Result<Lent, Error> {
         let Ok(lent) = timeout_at(deadline, self.next()).await else {
-            // One ping may have been in vain. Don't try the connections that were idle just as long.
+            // A ping may have gone unanswered. Don't try the connections that were idle just as long.
             self.places.retain(|_, metrics| metrics.last_used() < FRESH);
             return Err(Error::Unavailable(
                 "no connection within the time limit".into(),
@@ -124,7 +124,7 @@ impl Pool {
         })
     }
 
-    /// The next connection that there is. When the server gives no more of them, it is one that is given back.
+    /// The next available connection. If the server gives no more of them, it is one that is returned.
     async fn next(&self) -> Result<Lent, PoolError<sqlx::Error>> {
         loop {
             let mut place = self.places.get().await?;
@@ -142,9 +142,9 @@ impl Pool {
     }
 }
 
-/// A connection that is lent, and the place that it was taken from: others call it a *guard*.
+/// The guard of a lent connection: the connection, and the slot that it was taken from.
 ///
-/// Dropped as it is, it closes the connection and then frees the place: an answer may still be on
+/// If it is just dropped, it closes the connection and then frees the slot: an answer may still be on
 /// its way, or half a transaction open, and the next request must not get either.
 pub struct Lent {
     pub connection: PgConnection,
@@ -153,7 +153,7 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// Puts the connection back into its place, for the next request. Nothing may be under way on it.
+    /// Returns the connection to the pool, for the next request. Nothing may be under way on it.
     pub fn give_back(mut self) {
         *self.place = Some(self.connection);
         drop(self.place);

@@ -10,7 +10,7 @@ use serde_json::json;
 /// An answer with this status. `detail` is a sentence for the person who reads it.
 pub fn problem(status: StatusCode, detail: &str) -> Response {
     let body = json!({
-        "type": "about:blank", // there is no more to know than the status says
+        "type": "about:blank", // the status says it all
         "title": status.canonical_reason().unwrap_or_default(),
         "status": status.as_u16(),
         "detail": detail,

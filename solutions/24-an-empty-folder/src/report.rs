@@ -1,4 +1,4 @@
-//! A report, and the values in it. A value of these types is a valid one: whoever has it need not check it again.
+//! A report, and the values in it. A value of these types is valid, and needs no further check.
 
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
@@ -21,7 +21,7 @@ impl TryFrom<i32> for Tag {
     }
 }
 
-/// What has happened.
+/// The kind of trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, sqlx::Type)]
 #[serde(rename_all = "kebab-case", try_from = "String")]
 #[sqlx(type_name = "text", rename_all = "kebab-case")]
@@ -32,7 +32,7 @@ pub enum Kind {
     Other,
 }
 
-/// By itself, serde would take `{"other": null}` for `"other"` as well.
+/// By itself, serde would accept `{"other": null}` as `"other"`, too.
 impl TryFrom<String> for Kind {
     type Error = &'static str;
 
@@ -47,7 +47,7 @@ impl TryFrom<String> for Kind {
     }
 }
 
-/// What a hiker has to say about it: 1 to 500 characters, without blanks at its ends.
+/// The hiker's description: 1 to 500 characters, without blanks at its ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, sqlx::Type)]
 #[serde(try_from = "String")]
 #[sqlx(transparent)]
@@ -59,14 +59,14 @@ impl TryFrom<String> for Text {
     fn try_from(text: String) -> Result<Text, &'static str> {
         let text = text.trim();
         match text.chars().count() {
-            // PostgreSQL keeps no NUL in a text.
+            // PostgreSQL can't store a NUL in a text.
             1..=500 if !text.contains('\0') => Ok(Text(text.to_owned())),
             _ => Err("a text has 1 to 500 characters, and no NUL"),
         }
     }
 }
 
-/// Whether there is still something to do.
+/// Whether the report is still open.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, sqlx::Type)]
 #[serde(rename_all = "lowercase", try_from = "String")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
@@ -87,7 +87,7 @@ impl TryFrom<String> for Status {
     }
 }
 
-/// What a hiker sends.
+/// A report as a hiker sends it.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewReport {
@@ -114,12 +114,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// What two copies of it have to share to be the same: its version, in quotes.
+    /// The entity tag: the version, in quotes.
     pub fn etag(&self) -> String {
         format!("\"{}\"", self.version)
     }
 
-    /// Whether this is what was made of `new`.
+    /// Whether this report was created from `new`.
     pub fn is_of(&self, new: &NewReport) -> bool {
         (self.tag, self.kind, &self.text) == (new.tag, new.kind, &new.text)
     }

@@ -18,15 +18,15 @@ use tracing::{error, warn};
 
 use crate::outage::is_outage;
 
-/// The longest that an attempt may take: an index on many reports takes its time. The database gives up as well, so that
+/// The maximum duration of an attempt: an index on many reports takes its time. The database gives up as well, so that
 /// no session is left behind.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
-/// The longest that an attempt waits for a connection, and how long to wait before the next one.
+/// The maximum time that an attempt waits for a connection, and the pause before the next one.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// What this release reads, by name. Columns that a later release has added don't matter; one that it has dropped does.
+/// The columns that this release reads. Columns that a later release has added don't matter; dropped ones do.
 const NEEDED: [&str; 2] = [
     "SELECT id, tag, kind, text, status, version, reported_at FROM reports LIMIT 0",
     "SELECT client, key, report_id, tag, kind, text, reported_at FROM idempotency_keys LIMIT 0",
@@ -38,7 +38,7 @@ pub struct Schema {
     up_to_date: Arc<AtomicBool>,
 }
 
-/// Why an attempt has failed.
+/// The reason why an attempt has failed.
 #[derive(Debug, Error)]
 enum Failed {
     #[error("the migrations have not run, trying again: {0}")]
@@ -48,17 +48,17 @@ enum Failed {
 }
 
 impl Schema {
-    /// Begins to migrate in the background, and tries again until it has worked.
+    /// Begins to migrate in the background, and retries until it succeeds.
     pub fn migrate_in_background(database: PgConnectOptions) -> Schema {
         let schema = Schema::default();
         let migrating = schema.clone();
         let database = database.options([
-            // Some databases are read-only for those who do not ask otherwise.
+            // Some databases are read-only by default.
             ("default_transaction_read_only", "off".to_owned()),
             ("statement_timeout", LIMIT.as_millis().to_string()),
-            // Every query of a table queues behind an ALTER that waits for it, so the wait is short, and tried again.
+            // Every query of a table queues behind an ALTER that waits for it, so the wait is short, and retried.
             ("lock_timeout", "1s".to_owned()),
-            // When the line falls silent, the database ends the session, and with it the lock.
+            // If the connection goes silent, the database ends the session and releases the lock.
             ("idle_session_timeout", "10s".to_owned()),
             ("idle_in_transaction_session_timeout", "10s".to_owned()),
         ]);

@@ -1,4 +1,4 @@
-//! Serves until the service is told to stop, and then loses nothing. What a connection may cost is limited: anyone can open one.
+//! Serves until the service is told to stop, and then loses nothing. The cost of a connection is limited: anyone can open one.
 
 use std::{future, pin::pin, process::ExitCode, sync::Arc, time::Duration};
 
@@ -23,16 +23,16 @@ use tokio_io_timeout::TimeoutStream;
 
 use crate::settings::Settings;
 
-/// How long requests that are under way may take after a stop: to send a body, and to wait for the database.
+/// How long requests under way may take after a stop: to send a body, and to wait for the database.
 const GRACE: Duration = Duration::from_secs(4);
 
 /// The maximum number of connections. Others wait to be accepted.
 const MAX_CONNECTIONS: u32 = 1024;
 
-/// The longest that a client may take for the head of a request, be idle before it, or not take the answer.
+/// The maximum time for a client to send the head of a request, to be idle before it, or to take the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the rest of a refused body is read, and thrown away.
+/// How long the rest of a refused body is read, and discarded.
 const LINGER: Duration = Duration::from_secs(2);
 
 // ANCHOR: serve
@@ -67,12 +67,12 @@ pub async fn serve(settings: &Settings, routes: Router) -> ExitCode {
         }
     }
     drop((listener, stop));
-    // All places are free when everyone has been served. Those who are not by then are never going to be.
+    // All permits are free once everyone has been served. After the grace period, the rest are given up.
     let _ = timeout(GRACE, places.acquire_many(MAX_CONNECTIONS)).await;
     ExitCode::SUCCESS
 }
 
-/// Answers what comes on one connection, until one of both sides closes it.
+/// Answers the requests on one connection, until either side closes it.
 async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Receiver<()>) {
     // A small answer must not wait for the acknowledgment of the one before it. A connection that is gone already needs no option.
     let _ = client.set_nodelay(true);
@@ -80,7 +80,7 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
     client.as_mut().set_write_timeout_pinned(Some(PATIENCE));
     let answering = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE) // it begins with the connection, and anew with the end of each answer
+        .header_read_timeout(PATIENCE) // starts with the connection, and again at the end of each answer
         .serve_connection(
             TokioIo::new(client.as_mut()),
             TowerToHyperService::new(routes),
@@ -100,7 +100,7 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
 }
 
 /// Reads the rest of a body that was refused. A connection that is closed with bytes unread is reset, and the client may never see
-/// the answer. Others call this a *lingering close*.
+/// the answer. This is called a *lingering close*.
 async fn linger(mut client: impl AsyncRead + Unpin) {
     let mut unwanted = [0; 8192];
     let read = async { while let Ok(1..) = client.read(&mut unwanted).await {} };
@@ -122,7 +122,7 @@ async fn told_to_stop() {
     }
 }
 
-/// Says why the service does not run, and gives the exit code for it.
+/// Prints why the service can't run, and returns its exit code.
 pub fn refuse(reason: &str) -> ExitCode {
     eprintln!("{reason}");
     ExitCode::FAILURE

@@ -15,17 +15,17 @@ use crate::api_key::ApiKeys;
 
 /// Everything that can be set, checked. No `Debug`: some of it is secret.
 pub struct Settings {
-    /// Where to listen.
+    /// The address to listen on.
     pub address: SocketAddr,
     /// The address of PostgreSQL, with user and password.
     pub database: PgConnectOptions,
     /// The maximum number of open connections.
     pub pool_size: usize,
-    /// The longest that a request waits for a connection, and again for the work on it.
+    /// The maximum time that a request waits for a connection, and again for the work on it.
     pub database_timeout: Duration,
     /// The configured keys.
     pub api_keys: ApiKeys,
-    /// What is logged.
+    /// The log level.
     pub log_level: LevelFilter,
 }
 
@@ -33,15 +33,15 @@ impl Settings {
     /// Reads the settings from the environment.
     ///
     /// # Errors
-    /// What is wrong with one of them, in a sentence.
+    /// An invalid setting, described in a sentence.
     pub fn from_environment() -> Result<Settings, String> {
         Settings::read(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
 
-    /// Reads the settings from anything that knows values by name.
+    /// Reads the settings from anything that has values by name.
     ///
     /// # Errors
-    /// What is wrong with one of them, in a sentence.
+    /// An invalid setting, described in a sentence.
     pub fn read(value_of: impl Fn(&str) -> Option<String>) -> Result<Settings, String> {
         let value =
             |name, default: &str| (name, value_of(name).unwrap_or_else(|| default.to_owned()));
@@ -88,7 +88,7 @@ fn milliseconds(value: &str) -> Option<Duration> {
 const POSTGRES_URL: &str = "a URL that begins with postgres://, and asks for TLS in its sslmode only \
                             if this program was built with --features tls";
 
-/// sqlx takes other addresses for one of PostgreSQL, too. It would only notice at the first connection that there is no TLS in this
+/// sqlx alone would accept other addresses, too. It would notice only at the first connection that there is no TLS in this
 /// program.
 fn postgres_url(value: &str) -> Option<PgConnectOptions> {
     let is_postgres = value.starts_with("postgres://") || value.starts_with("postgresql://");

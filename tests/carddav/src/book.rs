@@ -10,7 +10,7 @@ pub fn path(name: &str) -> String {
     format!("{BOOK}{name}")
 }
 
-/// Moves the moment at which this contact was changed.
+/// Changes the time of this contact's last change.
 pub async fn moved_by(context: &Context, name: &str, interval: &str) -> TestResult {
     sqlx::query("UPDATE contacts SET changed = changed + $2::interval WHERE name = $1")
         .bind(name)

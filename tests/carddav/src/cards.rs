@@ -1,11 +1,11 @@
-//! vCards to put.
+//! The vCards that the tests put.
 
-/// A vCard of version 4.0 for this UID and this person, with lines that end as RFC 6350 wants them to.
+/// A vCard of version 4.0 for this UID and this person, with line ends as in RFC 6350.
 pub fn card(uid: &str, name: &str) -> String {
     with(uid, name, "")
 }
 
-/// The same with more properties, each with its line break.
+/// A vCard with more properties, each with its line break.
 pub fn with(uid: &str, name: &str, more: &str) -> String {
     format!("BEGIN:VCARD\r\nVERSION:4.0\r\nUID:{uid}\r\nFN:{name}\r\n{more}END:VCARD\r\n")
 }

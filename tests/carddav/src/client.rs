@@ -8,7 +8,7 @@ use crate::multistatus::{Multistatus, NAMESPACES};
 use workshop_harness::contract::{Answer, Client, Failure, TestResult};
 use workshop_harness::http::{Body, Method};
 
-/// Somebody with an address book.
+/// A user with an address book, as a client.
 pub struct AddressBook {
     /// Sends requests with the owner's name and password.
     pub client: Client,
@@ -22,7 +22,7 @@ impl AddressBook {
         AddressBook::known_as(client, "ada:secret")
     }
 
-    /// That of somebody else, by name and password.
+    /// The address book of another user, by name and password.
     pub fn known_as(client: &Client, credentials: impl AsRef<[u8]>) -> AddressBook {
         let basic = format!("Basic {}", STANDARD.encode(credentials));
         AddressBook {
@@ -31,7 +31,7 @@ impl AddressBook {
         }
     }
 
-    /// The same client of the book at this path.
+    /// The same client, for the book at this path.
     pub fn at(self, path: &str) -> AddressBook {
         AddressBook {
             path: path.to_owned(),
@@ -47,17 +47,17 @@ impl AddressBook {
         }
     }
 
-    /// The same, for what has one of these tags.
+    /// The same, with `If-Match` for these tags.
     pub fn if_match(&self, tags: &str) -> AddressBook {
         self.with("If-Match", tags)
     }
 
-    /// The same, for what has none of these tags.
+    /// The same, with `If-None-Match` for these tags.
     pub fn if_none_match(&self, tags: &str) -> AddressBook {
         self.with("If-None-Match", tags)
     }
 
-    /// Asks for properties. Without a body, for all.
+    /// Requests properties; all of them without a body.
     pub async fn propfind(
         &self,
         path: &str,
@@ -67,7 +67,7 @@ impl AddressBook {
         self.send_xml("PROPFIND", path, depth, body.map(xml)).await
     }
 
-    /// Asks for these properties, each by its prefix and name: `D:getetag D:displayname`.
+    /// Requests these properties, each by its prefix and name: `D:getetag D:displayname`.
     pub async fn properties(
         &self,
         path: &str,
@@ -78,7 +78,7 @@ impl AddressBook {
         Multistatus::of(&self.propfind(path, depth, Some(&body)).await?)
     }
 
-    /// The text of this property of what is at this path.
+    /// The text of this property of the resource at this path.
     pub async fn property(&self, path: &str, name: &str) -> Result<String, Failure> {
         let answer = self.properties(path, "0", name).await?;
         let response = answer.responses.into_iter().next().unwrap_or_default();
@@ -99,17 +99,17 @@ impl AddressBook {
         Multistatus::of(&self.report(&body).await?)
     }
 
-    /// Syncs from this token, at most so much at a time.
+    /// Syncs from this token, with at most this many changes at a time.
     pub async fn sync(&self, token: &str, limit: Option<usize>) -> Result<Multistatus, Failure> {
         Multistatus::of(&self.report(&sync_collection(token, limit)).await?)
     }
 
-    /// The token of one who knows all that there is.
+    /// The sync token of a client that knows all changes.
     pub async fn token(&self) -> Result<String, Failure> {
         self.sync("", None).await?.token()
     }
 
-    /// Sends a method that HTTP itself does not know, with a body that may be no XML.
+    /// Sends a method that HTTP itself does not have, with a body that may not be XML.
     pub async fn send_xml(
         &self,
         name: &str,
@@ -127,13 +127,13 @@ impl AddressBook {
         self.put_body(name, body).await
     }
 
-    /// Puts whatever it is.
+    /// Puts any body.
     pub async fn put_body(&self, name: &str, body: Body<'_>) -> Result<Answer, Failure> {
         let path = self.contact(name);
         self.client.send_body(Method::PUT, &path, Some(body)).await
     }
 
-    /// Puts a vCard that is sure to be taken, and gives its tag.
+    /// Puts a vCard that has to be accepted, and returns its tag.
     pub async fn keep(&self, name: &str, card: &str) -> Result<String, Failure> {
         let answer = self.put(name, card).await?;
         expect_one_of(&answer, [201, 204])?;
@@ -145,13 +145,13 @@ impl AddressBook {
         self.client.get(&self.contact(name)).await
     }
 
-    /// Gets a contact, and holds the status against the contract.
+    /// Gets a contact, and compares the status with the contract.
     pub async fn expect(&self, status: u16, name: &str) -> TestResult {
         self.get(name).await?.expect_status(status)?;
         Ok(())
     }
 
-    /// Gets a contact that is still the one in whose vCard this text is.
+    /// Gets a contact whose vCard must still contain this text.
     pub async fn expect_unchanged(&self, name: &str, text: &str) -> TestResult {
         let answer = self.get(name).await?;
         let holds = answer.text().contains(text);
@@ -171,7 +171,7 @@ impl AddressBook {
     }
 }
 
-/// A method that HTTP itself does not know.
+/// A method that HTTP itself does not have.
 #[expect(clippy::expect_used, reason = "all of them are letters")]
 pub fn method(name: &str) -> Method {
     Method::from_bytes(name.as_bytes()).expect("a method")
@@ -194,7 +194,7 @@ pub fn prop(names: &str) -> String {
     format!("<D:prop>{names}</D:prop>")
 }
 
-/// The report of what has changed since this token.
+/// The report of the changes since this token.
 pub fn sync_collection(token: &str, limit: Option<usize>) -> String {
     let token = format!("<D:sync-token>{token}</D:sync-token><D:sync-level>1</D:sync-level>");
     let limit = limit.map(|limit| format!("<D:limit><D:nresults>{limit}</D:nresults></D:limit>"));
@@ -202,14 +202,14 @@ pub fn sync_collection(token: &str, limit: Option<usize>) -> String {
     document("D:sync-collection", &asked.concat())
 }
 
-/// The tag of a contact, which is in each answer that has to do with it.
+/// The tag of a contact, which each answer about it contains.
 pub fn etag(answer: &Answer) -> Result<String, Failure> {
     let strong = |tag: &str| tag.len() > 2 && tag.starts_with('"') && tag.ends_with('"');
     answer.expect_header_that("ETag", "a tag in quotes", strong)?;
     Ok(answer.header("ETag").unwrap_or_default().into_owned())
 }
 
-/// Holds the status code against two that the contract allows.
+/// Compares the status code with two that the contract allows.
 pub fn expect_one_of(answer: &Answer, allowed: [u16; 2]) -> Result<&Answer, Failure> {
     let (status, [one, other]) = (answer.status(), allowed);
     answer.expect(

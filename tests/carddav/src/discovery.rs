@@ -1,4 +1,4 @@
-//! Tests: how a client finds its address book, and who may.
+//! Tests: how a client finds its address book, and which clients may.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +73,7 @@ pub async fn a_password_is_asked_for_before_all_else(context: &Context) -> TestR
         let options = zoe.client.send(Method::OPTIONS, "/").await?;
         options.expect_status(204)?;
     }
-    // A phone writes the first letter of a name as a capital, and puts a space behind it (Kozea/Radicale #1118, owncloud/core #29708).
+    // A phone writes the first letter of a name as a capital, and puts a space after it (Kozea/Radicale #1118, owncloud/core #29708).
     for typed in ["Ada:secret", "ADA :secret"] {
         let ada = AddressBook::known_as(&nobody, typed);
         let principal = ada.property("/", "D:current-user-principal").await?;
@@ -83,7 +83,7 @@ pub async fn a_password_is_asked_for_before_all_else(context: &Context) -> TestR
     let unpadded = nobody.with("Authorization", Some("Basic YWRhOnNlY3JldA"));
     let options = unpadded.send(Method::OPTIONS, "/").await?;
     options.expect_status(204)?;
-    // Names of schemes are the same in capitals.
+    // The name of a scheme is not case-sensitive.
     let in_capitals = nobody.with("Authorization", Some("BASIC YWRhOnNlY3JldA=="));
     let options = in_capitals.send(Method::OPTIONS, "/").await?;
     options.expect_status(204)?;
@@ -131,7 +131,7 @@ pub async fn a_path_that_is_not_there_answers_404(context: &Context) -> TestResu
     Ok(())
 }
 
-/// Holds the methods in a header `Allow` against the contract, in any order.
+/// Compares the methods in a header `Allow` with the contract, in any order.
 fn expect_allowed<'a>(answer: &'a Answer, methods: &str) -> Result<&'a Answer, Failure> {
     let expected: BTreeSet<&str> = methods.split(' ').collect();
     answer.expect_header_that("Allow", &methods.replace(' ', ", "), |allowed| {
@@ -157,7 +157,7 @@ pub async fn a_wrong_method_is_told_the_right_ones(context: &Context) -> TestRes
         for name in methods.split(' ') {
             let answer = ada.client.send(method(name), path).await?;
             match name {
-                // A HEAD has no body that could tell.
+                // The answer to a HEAD has no body to check.
                 "HEAD" => expect_allowed(answer.expect_status(405)?, allowed)?,
                 _ => expect_allowed(wrong(&answer)?, allowed)?,
             };
@@ -203,7 +203,7 @@ pub async fn a_client_finds_its_address_book(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let principal = ada.property("/", "D:current-user-principal").await?;
     expect_eq("the principal", &*principal, "/principals/ada/")?;
-    // Clients put paths together, and get a slash too many or too few.
+    // Clients assemble paths, and end up with a slash too many or too few.
     for same in ["//", "/principals/ada", "//principals//ada//"] {
         let found = ada.property(same, "D:current-user-principal").await?;
         expect_eq(&format!("the principal, at {same}"), &*found, &*principal)?;
@@ -302,7 +302,7 @@ pub async fn a_propfind_answers_what_it_asks_for(context: &Context) -> TestResul
         kind,
     )?;
 
-    // What nobody has ever heard of, in a namespace of its own and in none.
+    // Unknown properties, in a namespace of their own and in none.
     let unknown =
         r#"<D:prop><x:color xmlns:x="urn:example:x"/><plain xmlns=""/><D:nonsense/></D:prop>"#;
     let (path, unknown) = (path("propfind.vcf"), document("D:propfind", unknown));

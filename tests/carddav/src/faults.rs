@@ -1,4 +1,4 @@
-//! Tests: the database goes away, a later release changes it, the service is killed, and strangers come.
+//! Tests: the database goes away, a later release changes it, the service is killed, and strangers connect.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ pub async fn without_a_database_it_answers_503(faults: &Faults) -> TestResult {
         ada.propfind(BOOK, "1", None),
         ada.report(&sync),
     );
-    // Who may not come in hears nothing of the outage.
+    // A client without access learns nothing of the outage.
     let stranger = faults.client.without_key().get(&path("outage.vcf")).await;
     faults.restore().await;
     health?.expect_status(200)?;
@@ -82,7 +82,7 @@ pub async fn a_later_release_does_no_harm(faults: &Faults) -> TestResult {
     };
     let tag = ada.keep(name, &text).await?;
     reads().await?;
-    // Each connection has prepared its statements by now, and what they give is no longer what they gave.
+    // Each connection has prepared its statements by now, and their result types change.
     faults
         .alter("ALTER TABLE contacts ADD COLUMN note text, ALTER COLUMN etag TYPE varchar(100); ALTER TABLE books ALTER COLUMN owner TYPE varchar(100)")
         .await?;
@@ -105,7 +105,7 @@ pub async fn a_later_release_does_no_harm(faults: &Faults) -> TestResult {
     faults.kill_and_start().await?;
     reads().await?;
 
-    // What this release reads is asked for by name: without it, it is not ready, and it is as soon as that is back.
+    // This release queries its columns by name: it is not ready without one, and ready again once that is back.
     faults
         .alter("ALTER TABLE contacts RENAME COLUMN etag TO tag")
         .await?;
@@ -131,10 +131,10 @@ fn is_behind(answer: &Answer) -> bool {
         .is_ok()
 }
 
-/// How many read or write at once: more than there are connections.
+/// The number of concurrent readers or writers: more than there are connections.
 const READERS: usize = 30;
 
-/// How many connections a server gives that has few, how many clients come then, and how often each of them.
+/// The connections of a server that allows few, the number of clients, and the requests of each client.
 const FEW: usize = 2;
 const CLIENTS: usize = 12;
 const TURNS: usize = 20;
@@ -165,18 +165,18 @@ pub async fn few_connections_serve_all_who_wait(faults: &Faults) -> TestResult {
     faults.give_all().await;
     ready?.expect_status(200)?;
     served.into_iter().collect::<TestResult>()?;
-    // Each place may be refused one, and then it is time to wait for a while.
+    // Each slot of the pool may be refused a connection once, and then has to wait for a while.
     let most = faults.pool_size().await * (5 * seconds + 8);
     expect(
         refused <= most,
         format!(
-            "at most {most} connections asked for in vain: a server that gives no more is not asked for each request"
+            "at most {most} refused connections: a server that is full is not asked again for each request"
         ),
         format!("{refused} in {seconds} s"),
     )
 }
 
-/// The longest that a stranger may keep a connection, and what a slow machine adds.
+/// The maximum time that a stranger may keep a connection, and what a slow machine adds.
 const STRANGERS_LIMIT: Duration = Duration::from_secs(10 + 8);
 
 pub async fn strangers_are_not_waited_for(faults: &Faults) -> TestResult {
@@ -204,13 +204,13 @@ pub async fn strangers_are_not_waited_for(faults: &Faults) -> TestResult {
     }));
     let open: Vec<&String> = open.await.into_iter().flatten().collect();
     expect_eq(
-        "connections that are open still",
+        "connections that are still open",
         open,
         Vec::<&String>::new(),
     )
 }
 
-/// How large an upload is that is refused, and how often it is sent: an answer is lost now and then.
+/// The size of a refused upload, and how often it is sent: an answer is only lost now and then.
 const UPLOAD: usize = 5_000_000;
 const UPLOADS: usize = 20;
 
@@ -250,7 +250,7 @@ async fn upload(address: SocketAddr, head: &str) -> String {
     let answered = timeout(STRANGERS_LIMIT, async {
         let mut connection = TcpStream::connect(address).await?;
         connection.write_all(head.as_bytes()).await?;
-        // The other side may have enough before the end. Its answer is there all the same.
+        // The service may refuse before the end. Its answer must still arrive.
         let _ = connection.write_all(&vec![b' '; UPLOAD]).await;
         connection.read_exact(&mut beginning).await
     });

@@ -1,4 +1,4 @@
-//! Tests: what a client sends that is wrong, too much, or meant to do harm.
+//! Tests: requests that are wrong, too large, or malicious.
 
 use sqlx::Executor;
 
@@ -9,7 +9,7 @@ use crate::multistatus::expect_rule;
 use workshop_harness::contract::{Context, TestResult, expect_eq};
 use workshop_harness::http::Body;
 
-/// The largest vCard and the largest body of XML, in bytes.
+/// The maximum sizes of a vCard and of an XML body, in bytes.
 const MAX_VCARD: usize = 1 << 20;
 const MAX_XML: usize = 1 << 20;
 
@@ -29,7 +29,7 @@ pub async fn what_is_no_vcard_is_refused(context: &Context) -> TestResult {
         without("BEGIN:VCARD\r\n"),
         good[..good.len() / 2].to_owned(),
         good.replace("Ada", "A\0da"),
-        // XML has no way to say this, so no report could.
+        // XML can't contain this, so no report could.
         good.replace("Ada", "A\x0bda"),
         good.replace("FN:", "VERSION:3.0\r\nFN:"),
         good.replace("FN:", "UID:another\r\nFN:"),
@@ -43,7 +43,7 @@ pub async fn what_is_no_vcard_is_refused(context: &Context) -> TestResult {
         let answer = ada.put_body("not-a-card.vcf", body).await?;
         expect_rule(&answer, 403, "C:valid-address-data")?;
     }
-    // What a phone of 2005 exports is a vCard, and of a version that nobody has to know. The refusal says which rule it is.
+    // A phone of 2005 exports a vCard of a version that no server has to support. The refusal names the rule.
     let quoted = "VERSION:2.1\r\nN;ENCODING=QUOTED-PRINTABLE:L=C3=B6we";
     for old in ["VERSION:2.1", quoted] {
         let old = good.replace("VERSION:4.0", old);
@@ -91,7 +91,7 @@ pub async fn a_vcard_that_is_too_large_answers_413(context: &Context) -> TestRes
     ada.expect(404, "larger.vcf").await
 }
 
-/// A document whose entities would be gigabytes.
+/// A document whose entities would expand to gigabytes.
 fn billion_laughs() -> String {
     let mut entities = r#"<!ENTITY l0 "lol">"#.to_owned();
     for level in 1..10 {
@@ -128,7 +128,7 @@ pub async fn xml_that_could_do_harm_is_refused(context: &Context) -> TestResult 
         (&"<a>".repeat(20_000), 400),
         (&good[..good.len() - 5], 400),
         (r#"<E:propfind><E:allprop/></E:propfind>"#, 400),
-        // litmus asks this: a prefix cannot be taken back.
+        // litmus checks this: a prefix can't be undeclared.
         (
             r#"<D:propfind xmlns:D="DAV:"><D:prop><a:b xmlns:a=""/></D:prop></D:propfind>"#,
             400,
@@ -161,7 +161,7 @@ pub async fn xml_that_could_do_harm_is_refused(context: &Context) -> TestResult 
     Ok(())
 }
 
-/// Has the database say that its disk is full, whenever a contact is written.
+/// Makes the database report a full disk whenever a contact is written.
 const FULL: &str = "
     CREATE FUNCTION disk_full() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$;
@@ -185,7 +185,7 @@ pub async fn a_full_disk_answers_507(context: &Context) -> TestResult {
     }
     ada.expect_unchanged("disk.vcf", "Before").await?;
     ada.expect(404, "disk-2.vcf").await?;
-    // Nothing half written is in the book's count of changes either.
+    // The book's count of changes contains nothing half written, either.
     expect_eq("the token", ada.token().await?, token)?;
     let after = ada.put("disk.vcf", &card("disk", "After")).await?;
     after.expect_status(204)?;

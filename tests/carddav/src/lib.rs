@@ -1,7 +1,7 @@
 //! The contract of the address book: the suite `contacts` of exercise 22. It is the largest, so it has a crate of its own.
 //!
-//! Clients find, read, write and keep in step with it. No change is lost, be it that two write at once or that a client looks in
-//! between; and nothing that a client sends does harm.
+//! Clients find, read, write and sync it. No change is lost, even if two clients write at once or a client syncs in
+//! between; and no request does harm.
 
 #![allow(
     clippy::cast_possible_truncation,

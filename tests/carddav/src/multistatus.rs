@@ -1,4 +1,4 @@
-//! A multistatus as the tests look at it: by what it says, not by its bytes.
+//! A multistatus as the tests read it: by its meaning, not by its bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use roxmltree::{Document, Node};
 use crate::book::{BOOK, path};
 use workshop_harness::contract::{Answer, Failure, TestResult, expect_eq};
 
-/// The namespaces of WebDAV, of CardDAV and of the calendar server, each with the prefix under which tests name what is in it.
+/// The namespaces of WebDAV, of CardDAV and of the calendar server, each with the prefix that the tests use for it.
 pub const NAMESPACES: [(&str, &str); 3] = [
     ("D", "DAV:"),
     ("C", "urn:ietf:params:xml:ns:carddav"),
@@ -17,22 +17,22 @@ pub const NAMESPACES: [(&str, &str); 3] = [
 /// The body of a 207.
 #[derive(Debug)]
 pub struct Multistatus {
-    /// What is said of each resource, in its order.
+    /// The responses for the resources, in their order.
     pub responses: Vec<Response>,
     /// The token for the next sync.
     pub sync_token: Option<String>,
 }
 
-/// What is said of one resource.
+/// The response for one resource.
 #[derive(Debug, Default)]
 pub struct Response {
     /// Its path.
     pub path: String,
-    /// The status of the resource; none where only its properties have one.
+    /// The status of the resource; `None` if only its properties have one.
     pub status: Option<u16>,
     /// The properties that it has, by their names.
     pub found: BTreeMap<String, Property>,
-    /// The names of the properties that it does not have, or that it does not let go.
+    /// The names of the properties that it does not have, or does not disclose.
     pub missing: BTreeSet<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct Property {
 }
 
 impl Multistatus {
-    /// Reads the body of an answer, which has to be a 207.
+    /// Parses the body of an answer, which has to be a 207.
     pub fn of(answer: &Answer) -> Result<Multistatus, Failure> {
         answer.expect_status(207)?;
         let text = answer.text();
@@ -64,7 +64,7 @@ impl Multistatus {
         })
     }
 
-    /// What is said of the resource at this path.
+    /// The response for the resource at this path.
     pub fn at(&self, path: &str) -> Result<&Response, Failure> {
         let found = self.responses.iter().find(|response| response.path == path);
         found.ok_or_else(|| {
@@ -74,17 +74,17 @@ impl Multistatus {
         })
     }
 
-    /// What is said of the contact with this name.
+    /// The response for the contact with this name.
     pub fn contact(&self, name: &str) -> Result<&Response, Failure> {
         self.at(&path(name))
     }
 
-    /// The paths that something is said of, in their order.
+    /// The paths that have a response, in their order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.responses.iter().map(|response| response.path.as_str())
     }
 
-    /// It tells of these contacts, in any order, and of nothing else.
+    /// Expects responses for these contacts, in any order, and for nothing else.
     pub fn expect_contacts(&self, names: &[&str]) -> TestResult {
         let mut told: Vec<&str> = self.paths().collect();
         let mut expected: Vec<String> = names.iter().map(|name| path(name)).collect();
@@ -93,7 +93,7 @@ impl Multistatus {
         expect_eq("responses for", told, expected)
     }
 
-    /// Whether it says that there is more than it tells.
+    /// Whether it says that there is more.
     pub fn has_more(&self) -> bool {
         self.at(BOOK).is_ok_and(|book| book.status == Some(507))
     }
@@ -136,7 +136,7 @@ impl Response {
         Ok(&self.property(name)?.text)
     }
 
-    /// Holds the text of a property against the contract.
+    /// Compares the text of a property with the contract.
     pub fn expect_text(&self, name: &str, expected: &str) -> Result<&Self, Failure> {
         let got = self.text(name)?;
         if got == expected {
@@ -145,7 +145,7 @@ impl Response {
         Err(Failure::new(format!("{name} {expected}"), got))
     }
 
-    /// Each of these elements is in a property of the resource: `D:read D:write`.
+    /// Expects each of these elements in a property of the resource: `D:read D:write`.
     pub fn expect_elements(&self, name: &str, expected: &str) -> Result<&Self, Failure> {
         let elements = &self.property(name)?.elements;
         let is_missing = |expected: &&str| !elements.iter().any(|element| element == expected);
@@ -158,7 +158,7 @@ impl Response {
         }
     }
 
-    /// It says that the resource does not have these properties.
+    /// Expects that the resource does not have these properties.
     pub fn expect_missing(&self, names: &str) -> Result<&Self, Failure> {
         match names.split(' ').find(|name| !self.missing.contains(*name)) {
             Some(name) => {
@@ -169,7 +169,7 @@ impl Response {
         }
     }
 
-    /// Holds the status of the resource against the contract.
+    /// Compares the status of the resource with the contract.
     pub fn expect_status(&self, expected: u16) -> Result<&Self, Failure> {
         if self.status == Some(expected) {
             return Ok(self);
@@ -194,7 +194,7 @@ impl Property {
     }
 }
 
-/// The name of an element with the prefix that the tests have for its namespace, or else with the namespace itself.
+/// The name of an element with the tests' prefix for its namespace, or else with the namespace itself.
 fn name_of(node: Node) -> String {
     let namespace = node.tag_name().namespace().unwrap_or_default();
     let known = NAMESPACES.iter().find(|(_, known)| *known == namespace);
@@ -226,7 +226,7 @@ fn status_of(node: Node) -> Option<u16> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Holds an error against WebDAV's: its status, and the element that names the rule.
+/// Compares an error with WebDAV's: its status, and the element that names the rule.
 pub fn expect_rule<'a>(
     answer: &'a Answer,
     status: u16,

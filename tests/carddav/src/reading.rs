@@ -37,7 +37,7 @@ pub async fn a_contact_comes_back_byte_for_byte(context: &Context) -> TestResult
         head.expect_status(200)?
             .expect_header("ETag", &tag)?
             .expect(head.body().is_empty(), "no body", "a body")?;
-        // The tag is the text's: put again, it is the same.
+        // The tag depends on the text alone: put again, it is the same.
         let again = ada.put(&name, card).await?;
         again.expect_status(204)?.expect_header("ETag", &tag)?;
     }
@@ -85,14 +85,14 @@ pub async fn a_get_can_name_a_condition(context: &Context) -> TestResult {
     ] {
         ada.with(header, value).expect(status, name).await?;
     }
-    // A tag says more than a date, which does not count beside it.
+    // A tag is more exact than a date, which is ignored beside it.
     let both = ada.if_none_match(r#""other""#);
     both.with("If-Modified-Since", &changed)
         .expect(200, name)
         .await
 }
 
-/// Cards as programs write them, each with what other servers have refused it for.
+/// Cards as programs write them, each with the reason why other servers have refused it.
 fn as_programs_write() -> Vec<(&'static str, String)> {
     let more = |uid: &str, line: &str| with(uid, "Ada", &format!("{line}\r\n"));
     vec![
@@ -151,7 +151,7 @@ fn as_programs_write() -> Vec<(&'static str, String)> {
         ),
         // jobisoft/DAV-4-TbSync #146, nextcloud/contacts #4158, sabre-io/dav #343.
         (
-            "a version that is said twice",
+            "a version that is given twice",
             card("twice", "Ada").replace("VERSION:4.0\r\n", "VERSION:4.0\r\nVERSION: 4.0\r\n"),
         ),
         (
@@ -159,15 +159,15 @@ fn as_programs_write() -> Vec<(&'static str, String)> {
             card("before", "Ada").replace("VERSION:", "VERSION: "),
         ),
         (
-            "a space behind its version",
+            "a space after its version",
             card("behind", "Ada").replace("4.0", "4.0 "),
         ),
         (
-            "a UID that is said twice",
+            "a UID that is given twice",
             card("uid-twice", "Ada").replace("FN:", "UID:uid-twice\r\nFN:"),
         ),
         (
-            "a UID that is said twice, in two ways",
+            "a UID that is given twice, in two ways",
             card("uid-urn", "Ada").replace("FN:", "UID:urn:uuid:uid-urn\r\nFN:"),
         ),
         ("a delete character", more("delete", "NOTE:a\x7fb")),
@@ -282,7 +282,7 @@ pub async fn a_contact_needs_a_usable_name(context: &Context) -> TestResult {
         "a%20b.vcf",
         "a%2Fb.vcf",
         "%C3%A4%25.vcf",
-        // The same to the eye, and another name: it comes back as it was sent.
+        // It looks the same, and is another name: it comes back as it was sent.
         "a%CC%88%25.vcf",
         "a+b.vcf",
         "a%23b%3Fc.vcf",
@@ -295,7 +295,7 @@ pub async fn a_contact_needs_a_usable_name(context: &Context) -> TestResult {
         let put = ada.put(name, &card(&uid, "Name")).await?;
         let tag = etag(put.expect_status(201)?)?;
         ada.expect(200, name).await?;
-        // The path that a client is told leads to the contact, too.
+        // The path in the answer leads to the contact, too.
         let told = ada.properties(BOOK, "1", "D:getetag").await?;
         let of_it = |response: &&Response| {
             let property = response.found.get("D:getetag");
@@ -315,7 +315,7 @@ pub async fn a_contact_needs_a_usable_name(context: &Context) -> TestResult {
 
 pub async fn a_line_may_be_folded_within_a_character(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
-    // Programs that count bytes fold there: each half of the character is no text.
+    // Programs that count bytes fold there: each half of the character isn't text.
     let name = "halves.vcf";
     let whole = with("halves", "Zo\u{eb}", "NOTE:\u{20ac} and \u{1F600}\r\n");
     for fold in ["\r\n ", "\n\t"] {
@@ -329,7 +329,7 @@ pub async fn a_line_may_be_folded_within_a_character(context: &Context) -> TestR
         }
         let put = ada.put_body(name, Body::new("text/vcard", &halves)).await?;
         expect_one_of(&put, [201, 204])?;
-        // What is kept isn't what was sent. So the client is told no tag, and reads the card again (RFC 9110, section 9.3.4).
+        // The stored card isn't the one that was sent. So the client gets no tag, and reads the card again (RFC 9110, section 9.3.4).
         let told = put.header("ETag");
         put.expect(told.is_none(), "no ETag", format!("{told:?}"))?;
         ada.expect_unchanged(name, &whole).await?;
@@ -353,7 +353,7 @@ pub async fn a_body_is_what_it_is_whatever_it_is_called(context: &Context) -> Te
         expect_one_of(&put, [201, 204])?;
         ada.expect_unchanged(name, &text).await?;
     }
-    // Only from the type would it be known that this is something else.
+    // Only the type would tell that this is something else.
     let nothing = ada.put_body(name, Body::new(None, "hello")).await?;
     expect_rule(&nothing, 403, "C:valid-address-data")?;
     // laurent22/joplin #3405, authpass/authpass #328; notroj/litmus #5, martinstoeckli/SilentNotes #338.
@@ -363,7 +363,7 @@ pub async fn a_body_is_what_it_is_whatever_it_is_called(context: &Context) -> Te
         let answer = ada.send_xml("PROPFIND", BOOK, "0", body).await?;
         Multistatus::of(&answer)?.at(BOOK)?;
     }
-    // It says that nothing was done to the body (vibe-d/vibe.d #789, WeBankFinTech/DataSphereStudio #167).
+    // It means that the body isn't encoded (vibe-d/vibe.d #789, WeBankFinTech/DataSphereStudio #167).
     for identity in ["identity", "Identity"] {
         let as_it_is = ada.with("Content-Encoding", identity);
         let put = as_it_is.put(name, &text).await?;

@@ -1,4 +1,4 @@
-//! Tests: clients that cannot run here, by the requests that they are known to send. A file in `replays/` is a client: where its requests
+//! Tests: clients that can't run here, by the requests that they are known to send. A file in `replays/` is a client: where its requests
 //! come from, and then each step with what the client has to find in the answer.
 //!
 //! A step is `### what it does`, the request as HTTP writes it, and what is expected. There, `=> 201 204` is the statuses, `PATH has
@@ -58,7 +58,7 @@ struct ReplayStep {
 }
 
 impl ReplayStep {
-    /// Reads a step, with what was taken from the answers so far.
+    /// Parses a step, with the values taken from the answers so far.
     fn of(text: &str, taken: &BTreeMap<String, String>) -> ReplayStep {
         let mut text = text.to_owned();
         for (name, value) in taken {

@@ -1,4 +1,4 @@
-//! Tests: the reports that find contacts, by their paths and by their texts.
+//! Tests: the reports that find contacts, by path and by text.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::client::{AddressBook, document, prop, sync_collection};
 use crate::multistatus::{Multistatus, expect_rule};
 use workshop_harness::contract::{Context, Failure, TestResult, expect, expect_eq};
 
-/// What a parser of XML makes of a text.
+/// The text as an XML parser normalizes it.
 fn lines(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
@@ -166,7 +166,7 @@ pub async fn a_query_finds_by_text(context: &Context) -> TestResult {
     let data = answer.contact("query-xan.vcf")?.text("C:address-data")?;
     expect(data.contains("TEL:+49 30 123"), "the vCard", data)?;
 
-    // Without a word on properties all are meant, and without a filter all contacts (Kozea/Radicale #1139).
+    // Without properties, all are meant; without a filter, all contacts (Kozea/Radicale #1139).
     let bare = document("C:addressbook-query", &filter);
     let answer = Multistatus::of(&ada.report(&bare).await?)?;
     answer.contact("query-xan.vcf")?.text("D:getetag")?;
@@ -204,7 +204,7 @@ pub async fn a_contact_comes_in_its_own_version(context: &Context) -> TestResult
             }
             let data = contact.property("C:address-data")?;
             let told = data.attributes.get("version").map_or("3.0", |told| told);
-            expect_eq("the version that the answer says", told, version)?;
+            expect_eq("the version in the answer", told, version)?;
             expect(
                 data.text.contains(version),
                 "the card as it was put",
@@ -219,7 +219,7 @@ pub async fn a_contact_comes_in_its_own_version(context: &Context) -> TestResult
         let answer = ada.report(&multiget(other)).await?;
         expect_rule(&answer, 415, "C:supported-address-data")?;
     }
-    // A part of a card is not cut out: who asks for a part is given the whole.
+    // A client that requests a part of a card gets all of it.
     let part = multiget("").replace(
         "<C:address-data />",
         r#"<C:address-data><C:prop name="FN"/></C:address-data>"#,
@@ -232,7 +232,7 @@ pub async fn a_contact_comes_in_its_own_version(context: &Context) -> TestResult
 pub async fn a_whole_book_is_answered_at_once(context: &Context) -> TestResult {
     let ada = AddressBook::of(&context.client);
     let mut database = context.database.lock().await;
-    // As many as a large book has, put there past the service: this is about reading.
+    // As many as a large book has, inserted directly: this is about reading.
     sqlx::query(
         "INSERT INTO contacts (owner, name, uid, etag, revision, changed, vcard)
          SELECT 'ada', 'many-' || n || '.vcf', 'many-' || n, '\"' || n || '\"', 0, now(),
@@ -293,7 +293,7 @@ pub async fn a_large_book_is_listed_and_synced(context: &Context) -> TestResult 
     Ok(())
 }
 
-/// How many contacts the largest book has that is known of, and how long an unoptimized service may take for all of them.
+/// The number of contacts of the largest known book, and how long an unoptimized service may take for all of them.
 const LARGE: i32 = 20_000;
 const MAX_TIME: Duration = Duration::from_secs(20);
 

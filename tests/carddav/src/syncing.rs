@@ -1,4 +1,4 @@
-//! Tests: a client that asks what has changed hears of every change, whatever happens in between.
+//! Tests: a client that syncs learns of every change, whatever happens in between.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,10 +16,10 @@ use workshop_harness::contract::{
 };
 use workshop_harness::silence::wait_for_waiting;
 
-/// How many write at the same time while a client syncs, and how often each.
+/// The number of concurrent writers while a client syncs, and of the writes of each.
 const WRITERS: usize = 6;
 const WRITES: usize = 15;
-/// The longest that a request may take while another one holds the book.
+/// The maximum time that a request may take while another one holds the book.
 const GRACE: Duration = Duration::from_millis(300);
 
 /// A client that keeps in step: each path that it knows with its tag, and its token.
@@ -30,14 +30,14 @@ struct Follower {
 }
 
 impl Follower {
-    /// One that knows all that there is.
+    /// A follower that knows all contacts.
     async fn of(ada: &AddressBook) -> Result<Follower, Failure> {
         let mut follower = Follower::default();
         follower.sync(ada, None).await?;
         Ok(follower)
     }
 
-    /// Asks for changes, at most so many of them, and takes them over.
+    /// Asks for changes, at most this many of them, and applies them.
     async fn sync(
         &mut self,
         ada: &AddressBook,
@@ -49,7 +49,7 @@ impl Follower {
         Ok(changes)
     }
 
-    /// Takes over what has changed. What is told to be gone is gone; all else has a tag.
+    /// Applies the changes: removed contacts go, all others have a tag.
     fn take_over(&mut self, changes: &Multistatus) -> Result<(), Failure> {
         let of_contacts = |change: &&Response| change.path != BOOK;
         for change in changes.responses.iter().filter(of_contacts) {
@@ -96,7 +96,7 @@ pub async fn a_sync_tells_what_has_changed(context: &Context) -> TestResult {
     }
     ada.delete("sync-c.vcf").await?.expect_status(204)?;
 
-    // A client that knows nothing is told what is there, and not what is gone.
+    // A client that knows nothing gets the existing contacts, and not the deleted ones.
     let mut told = Follower::default();
     let all = told.sync(&ada, None).await?;
     let mut there = Follower::default();
@@ -115,7 +115,7 @@ pub async fn a_sync_tells_what_has_changed(context: &Context) -> TestResult {
     let tag = ada.keep("sync-a.vcf", &card("sync-a", "2")).await?;
     ada.delete("sync-b.vcf").await?.expect_status(204)?;
     ada.keep("sync-c.vcf", &card("sync-c", "2")).await?;
-    // What is refused is no change.
+    // A refused request changes nothing.
     let before = ada.token().await?;
     let other = ada.if_match(r#""other""#);
     let refused = other.put("sync-a.vcf", &card("sync-a", "3")).await?;
@@ -132,7 +132,7 @@ pub async fn a_sync_tells_what_has_changed(context: &Context) -> TestResult {
     let second = changes.token()?;
     expect(second != first, "another token after changes", &*second)?;
     ada.sync(&second, None).await?.expect_contacts(&[])?;
-    // An old token goes on being good, and the book says the same token.
+    // An old token stays valid, and the book's token stays the same.
     ada.sync(&first, None).await?.expect_contacts(&changed)?;
     let of_the_book = ada.property(BOOK, "D:sync-token").await?;
     expect_eq("the sync-token", of_the_book, second)

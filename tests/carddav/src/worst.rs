@@ -1,4 +1,4 @@
-//! Tests: no request costs more than it may, and while one costs all it may, others are answered.
+//! Tests: no request costs more than the limit, and others are answered while one costs that much.
 
 use std::iter;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use workshop_harness::http::{Body, Download};
 /// How many contacts with long values there are, and how long those are, in bytes.
 const LONG: usize = 6;
 const LENGTH: usize = 500_000;
-/// The largest answer to any of the requests, next to what is in the book: as many bytes.
+/// The maximum size of an answer in bytes, beyond the contents of the book.
 const MAX_ANSWER: usize = 16 << 20;
-/// The longest that an unoptimised service on a busy machine takes for one of the requests.
+/// The maximum time that an unoptimised service on a busy machine takes for one of the requests.
 const MAX_TIME: Duration = Duration::from_secs(20);
-/// The longest that `/health` waits behind them.
+/// The maximum time that `/health` waits behind these requests.
 const MAX_WAIT: Duration = Duration::from_secs(3);
 
-/// How many clients read slowly at once: more than the JVM has threads for what blocks.
+/// The number of concurrent slow readers: more than the JVM has threads for blocking work.
 const SLOW_READERS: usize = 80;
 /// The request with the longest answer.
 const ALL_LONG: &str = "all long contacts";
 
-/// A request that costs as much as one of its kind can.
+/// A request that costs as much as possible for its kind.
 pub struct Worst {
-    /// What is the worst about it.
+    /// What makes it expensive.
     pub kind: &'static str,
     method: &'static str,
     path: String,
@@ -37,7 +37,7 @@ pub struct Worst {
 }
 
 impl Worst {
-    /// Sends it, and gives the size of the answer.
+    /// Sends it, and returns the size of the answer.
     pub async fn send(&self, ada: &AddressBook) -> Result<usize, Failure> {
         let answer = self.begin(ada).await?;
         let rest = answer.rest().await;
@@ -237,7 +237,7 @@ pub async fn no_request_costs_more_than_it_may(context: &Context) -> TestResult 
     let stored = 2 * LONG * LENGTH;
     for worst in requests() {
         let size = worst.send(&ada).await?;
-        // What XML escapes grows fivefold.
+        // Escaped for XML, a character grows fivefold.
         let most = MAX_ANSWER + 5 * stored;
         let what = format!("bytes that answer the request with {}", worst.kind);
         expect_at_most(most, &what, size)?;
@@ -279,7 +279,7 @@ pub async fn slow_readers_keep_nobody_waiting(context: &Context) -> TestResult {
     prepare(&ada).await?;
     let requests = requests();
     let long = requests.iter().filter(|worst| worst.kind == ALL_LONG);
-    // Each begins to read an answer that is far longer than what a connection holds, and reads no further.
+    // Each begins to read an answer that is far larger than a connection's buffers, and stops.
     let mut readers = Vec::new();
     for worst in long.flat_map(|worst| iter::repeat_n(worst, SLOW_READERS)) {
         readers.push(worst.begin(&ada).await?);

@@ -1,4 +1,4 @@
-//! Tests: contacts are written and deleted under the conditions that clients name, and nobody overwrites what they have not seen.
+//! Tests: contacts are written and deleted under the conditions that clients name, and no client overwrites what it hasn't seen.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::multistatus::expect_rule;
 use workshop_harness::contract::{Answer, Context, Failure, TestResult, expect, expect_eq};
 use workshop_harness::silence::wait_for_waiting;
 
-/// How often two write at once.
+/// How often two clients write at once.
 const ROUNDS: usize = 100;
 
 pub async fn a_put_creates_and_replaces(context: &Context) -> TestResult {
@@ -26,7 +26,7 @@ pub async fn a_put_creates_and_replaces(context: &Context) -> TestResult {
     Ok(())
 }
 
-/// Puts a text under a condition that does not hold, and sees that nothing has changed.
+/// Puts a text under a condition that does not hold, and checks that nothing has changed.
 async fn expect_refused(
     ada: &AddressBook,
     header: &'static str,
@@ -59,7 +59,7 @@ pub async fn a_put_can_name_the_tag(context: &Context) -> TestResult {
         ("If-None-Match", "*"),
         ("If-None-Match", &*first),
         ("If-Match", r#""other""#),
-        // Nothing is called a star.
+        // No tag is a star.
         ("If-Match", r#""*""#),
     ] {
         expect_refused(&ada, header, value, name).await?;
@@ -91,7 +91,7 @@ pub async fn a_put_can_name_the_tag_as_webdav_does(context: &Context) -> TestRes
         "({lock} [{tag}])",
         "({lock} [{tag}]) ({lock})",
         "</elsewhere> ([{tag}])",
-        // What is not understood does not hold.
+        // A condition that isn't understood doesn't hold.
         "([{tag}",
         "([*])",
         "{tag}",
@@ -109,7 +109,7 @@ pub async fn a_put_can_name_the_tag_as_webdav_does(context: &Context) -> TestRes
         let replaced = ada.with("If", &condition).put(name, &text).await?;
         tag = etag(replaced.expect_status(204)?)?;
     }
-    // Both headers count.
+    // Both headers apply.
     let same = format!("([{tag}])");
     expect_refused(&ada.with("If", &same), "If-Match", r#""other""#, name).await?;
     let refused = ada.with("If", r#"(["other"])"#).delete(name).await?;
@@ -131,7 +131,7 @@ async fn put_both(
     Ok([left?, right?])
 }
 
-/// One of two has got through with this status, and what it has written is what is there. Gives its tag.
+/// Expects that one of two requests succeeded with this status, and that its text is stored. Returns its tag.
 async fn expect_one_winner(
     ada: &AddressBook,
     name: &str,
@@ -181,7 +181,7 @@ pub async fn two_writers_that_wait_for_each_other_lose_nothing(context: &Context
     let name = "waited-for.vcf";
     let tag = ada.keep(name, &card("waited-for", "Start")).await?;
     let mut database = context.database.lock().await;
-    // While the row is locked, both come as far as they get: none of them can have written when the other one asks.
+    // While the row is locked, both get as far as they can: neither can have written when the other one reads.
     let mut lock = database.begin().await?;
     sqlx::query("SELECT FROM contacts WHERE owner = 'ada' AND name = $1 FOR UPDATE")
         .bind(name)
@@ -225,10 +225,10 @@ pub async fn a_deleted_contact_can_be_created_again(context: &Context) -> TestRe
     let name = "again.vcf";
     let tag = ada.keep(name, &card("again", "1")).await?;
     ada.delete(name).await?.expect_status(204)?;
-    // A client that asks for many contacts is told that this one is not there.
+    // A client that requests many contacts learns that this one doesn't exist.
     let missing = ada.multiget("D:getetag", &[&path(name)]).await?;
     missing.contact(name)?.expect_status(404)?;
-    // What is gone has no tag any more, and its UID is free.
+    // A deleted contact no longer has a tag, and its UID is free.
     for gone in [&*tag, "*"] {
         let refused = ada.if_match(gone).put(name, &card("again", "2")).await?;
         refused.expect_status(412)?;
@@ -257,7 +257,7 @@ pub async fn a_uid_belongs_to_one_contact(context: &Context) -> TestResult {
     }
     ada.expect(404, "uid-3.vcf").await?;
     ada.expect_unchanged("uid-2.vcf", "Second").await?;
-    // The condition is judged first.
+    // The condition is checked first.
     let refused = ada.if_none_match("*").put("uid-2.vcf", &third).await?;
     refused.expect_status(412)?;
     // A contact keeps its UID: with another one it would be another person (RFC 6352, section 6.3.2.1).
@@ -295,17 +295,17 @@ pub async fn a_put_can_name_a_date(context: &Context) -> TestResult {
         .put(name, &card("dated", "3"))
         .await?
         .expect_status(204)?;
-    // Beside a tag, a date says nothing.
+    // Beside a tag, a date is ignored.
     let stale = since.if_match(&tag).put(name, &card("dated", "4")).await?;
     stale.expect_status(412)?;
-    // Nobody is made to name a condition: who names none overwrites what is there.
+    // A condition is optional: a client without one overwrites the contact.
     ada.put(name, &card("dated", "5"))
         .await?
         .expect_status(204)?;
     Ok(())
 }
 
-/// The date of this contact's last change, as HTTP writes it, told by the database.
+/// The date of this contact's last change in the database, in HTTP's format.
 async fn date_of(context: &Context, name: &str) -> sqlx::Result<String> {
     sqlx::query_scalar(
         "SELECT to_char(changed AT TIME ZONE 'UTC', 'Dy, DD Mon YYYY HH24:MI:SS \"GMT\"') FROM contacts WHERE name = $1",
@@ -329,7 +329,7 @@ pub async fn a_date_names_one_version(context: &Context) -> TestResult {
     put_since(&seen, "3").await?.expect_status(412)?;
     ada.expect_unchanged(name, "FN:2").await?;
 
-    // While a second lasts, there may be another version of the same date. So no client is told the date, or can rely on it.
+    // While a second lasts, there may be another version of the same date. So no client gets the date, or can rely on it.
     moved_by(context, name, "1 hour").await?;
     let early = date_of(context, name).await?;
     let got = ada.get(name).await?;

@@ -23,7 +23,7 @@ use tokio::net::TcpListener;
 
 use crate::{api_key::ApiKeys, settings::Settings};
 
-/// What the handlers share.
+/// The state that the handlers share.
 #[derive(Clone)]
 struct Shared {
     pool: Pool,

@@ -13,7 +13,7 @@ use crate::{Shared, api_key::ApiKey, problem::Problem};
 
 const SQL: &str = "SELECT id, value, odd, divisible_by_3, visited FROM records WHERE id = $1";
 
-/// One record.
+/// Reads one record.
 #[derive(Serialize)]
 pub struct Record {
     id: i32,

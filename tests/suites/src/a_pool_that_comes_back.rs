@@ -1,5 +1,5 @@
-//! Suite `a-pool-that-comes-back` (exercise 11): a line that falls silent under load costs the pool nothing for good, and a
-//! connection is asked whether it is still good only when nobody has used it for a while.
+//! Suite `a-pool-that-comes-back` (exercise 11): a network that falls silent under load costs the pool nothing permanently, and a
+//! connection gets a ping only if it has been idle for a while.
 
 use std::time::{Duration, Instant};
 
@@ -36,22 +36,22 @@ contract_tests! {
     ]
 }
 
-/// Longer than a connection may be idle and still be lent without a question.
+/// Longer than a connection may be idle and still be lent without a ping.
 const PAUSE: Duration = Duration::from_millis(700);
 /// How long the database refuses connections: shorter than a request waits for one.
 const REFUSED: Duration = Duration::from_millis(50);
-/// How often that is tried.
+/// The number of attempts at that.
 const RESTARTS: usize = 3;
 /// How often all queries are to be under way at the same time.
 const STALLS: usize = 10;
-/// How many reads are counted together.
+/// The number of reads per count.
 const READS: i32 = 8;
-/// How often they are counted: a pool may open connections beside them.
+/// The number of counts: a pool may open connections beside them.
 const COUNTS: usize = 3;
 
-/// How many connections a server gives that has few.
+/// The number of connections of a server that allows few.
 const FEW: usize = 2;
-/// How many clients read then, and how often each: more often than a pool asks that asks for each read.
+/// The number of clients that read then, and the reads of each: more than the refusals of a pool that asks for each read.
 const CLIENTS: i32 = 8;
 const READS_EACH: usize = 25;
 
@@ -66,7 +66,7 @@ async fn read_until_all_come(context: &Context, ids: &[i32]) -> Answers {
     wait::last_within(RECOVERY_LIMIT, async || read(context, ids).await, all_come).await
 }
 
-/// Sees that all of these records can be read at the same time.
+/// Checks that all of these records can be read at the same time.
 async fn expect_all_to_come(context: &Context, ids: &[i32]) -> TestResult {
     let answers = read_until_all_come(context, ids).await;
     RecordRow::expect_each(context, ids, answers).await
@@ -110,16 +110,16 @@ async fn a_connection_in_use_is_lent_without_a_question(context: &Context) -> Te
     expect(
         after_a_pause > in_use + 0.5,
         format!(
-            "a round trip more for a read after a pause of {pause} ms than for reads in quick succession: a connection is asked \
-             whether it is still good if it was idle, and only then"
+            "one more round trip for a read after a pause of {pause} ms than for reads in quick succession: a connection gets a ping \
+             if it was idle, and only then"
         ),
         format!("{after_a_pause} round trips after the pause, {in_use} per read without one"),
     )?;
     expect(
         used_last < in_use + 0.5,
         format!(
-            "as few round trips for the next read as for reads in quick succession, {in_use}: of all connections it gets the one \
-             that was used last, and the others stay idle"
+            "as few round trips for the next read as for reads in quick succession, {in_use}: it gets the connection that was \
+             used most recently, and the others stay idle"
         ),
         format!("{used_last} round trips"),
     )
@@ -153,7 +153,7 @@ async fn reads_wait_for_a_database_that_is_being_restarted(context: &Context) ->
 /// Reads these records at the same time, while the database refuses connections for a moment.
 async fn read_in_a_restart(context: &Context, ids: &[i32]) -> Result<Answers, TestError> {
     expect_all_to_come(context, ids).await?;
-    // Nobody is in the middle of anything when it goes.
+    // No request is under way when it goes away.
     sleep(PAUSE).await;
     context.proxy.cut().await;
     let comes_back = async {
@@ -164,7 +164,7 @@ async fn read_in_a_restart(context: &Context, ids: &[i32]) -> Result<Answers, Te
     Ok(answers)
 }
 
-/// An operator has to know whether the database is down or its name is wrong, and no client is told.
+/// An operator has to know whether the database is down or its name is wrong, and clients must not learn it.
 async fn the_log_says_why_there_is_no_connection(context: &Context) -> TestResult {
     context.proxy.cut().await;
     let mut answers = Vec::new();
@@ -183,7 +183,7 @@ async fn the_log_says_why_there_is_no_connection(context: &Context) -> TestResul
     }
     expect(
         says_why(&logged),
-        "a line of the log that says that the connection was refused",
+        "a log line that says that the connection was refused",
         "none",
     )?;
     Ok(())
@@ -210,7 +210,7 @@ async fn a_late_answer_reaches_nobody_else(context: &Context) -> TestResult {
     }
     next?.expect(
         opens_another.is_some(),
-        "a new connection for the next read: those whose queries were given up are lent to nobody, as their answers may still come",
+        "a new connection for the next read: those whose queries were given up are not lent again, as their answers may still come",
         "none was opened",
     )?;
     RecordRow::expect_each(context, &meanwhile, meanwhile_answers).await?;
@@ -218,7 +218,7 @@ async fn a_late_answer_reaches_nobody_else(context: &Context) -> TestResult {
 }
 
 /// Reads these records at the same time, one per connection. When the database has all of these queries, and before it has answered
-/// any, the connections fall silent. Says how many connections had been opened until then.
+/// any, the connections fall silent. Returns how many connections had been opened until then.
 async fn read_into_a_stall(context: &Context, ids: &[i32]) -> Result<(Answers, u64), TestError> {
     let all = i64::from(context.settings.pool_size);
     let mut tries = STALLS;
@@ -261,7 +261,7 @@ async fn a_failed_query_costs_no_connection(context: &Context) -> TestResult {
     }
     expect(
         least == 0,
-        format!("no new connection after {READS} queries that the database has rejected: their connections are well"),
+        format!("no new connection after {READS} queries that the database has rejected: their connections are still good"),
         format!("{least} connections were opened"),
     )
 }
@@ -271,7 +271,7 @@ async fn reads_wait_for_their_turn_when_the_server_gives_fewer_connections(
     context: &Context,
 ) -> TestResult {
     expect_all_to_come(context, &ids_from(context, 1)).await?;
-    // Its connections are asked whether they are still good, and none is.
+    // The pool pings its connections, and none of them is still good.
     sleep(PAUSE).await;
     context.proxy.allow(FEW);
     context.database.lock().await.execute(END_ITS_SESSIONS).await?;
@@ -289,11 +289,11 @@ async fn reads_wait_for_their_turn_when_the_server_gives_fewer_connections(
     let (seconds, refused) = (began.elapsed().as_secs(), context.proxy.refused() - before);
     context.proxy.allow(usize::MAX);
     expect_each(&answers, has_status(200))?;
-    // Each of its places may be refused one, and then it is time to wait for a while.
+    // Each slot of the pool may be refused a connection once, and then has to wait for a while.
     let most = usize::from(context.settings.pool_size) * (5 * seconds as usize + 8);
     expect(
         refused <= most,
-        format!("at most {most} connections asked for in vain: a server that gives no more is not asked for each request"),
+        format!("at most {most} refused connections: a server that is full is not asked again for each request"),
         format!("{refused} in {seconds} s"),
     )
 }
@@ -306,7 +306,7 @@ fn the_whole_pool_is_back_after_the_last_silence(silences: &Silences) -> TestRes
         format!(
             "{size} queries at the same time, as many as DATABASE_POOL_SIZE says, within {limit} s of the last silence"
         ),
-        "fewer: some places of the pool are taken, and nobody gives them back",
+        "fewer: some slots of the pool are taken and never returned",
     )
 }
 

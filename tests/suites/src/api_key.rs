@@ -1,4 +1,4 @@
-//! Suite `api-key` (exercise 4): who may read, and in which order that is judged.
+//! Suite `api-key` (exercise 4): which clients may read, and in which order that is checked.
 
 use workshop_harness::contract::{
     Answer, Client, Context, Failure, TestResult, contract_tests, expect_none, has_status,
@@ -94,7 +94,7 @@ async fn health_and_ready_need_no_key(context: &Context) -> TestResult {
     keyless.each(["/health", "/ready"], has_status(200)).await
 }
 
-/// A key that nothing else in a log looks like. Refused keys count as well: most are right ones, mistyped or sent to the
+/// A key that nothing else in a log looks like. Refused keys matter, too: most are valid ones, mistyped or sent to the
 /// wrong service.
 const REFUSED: &str = "refused-7c1f0e";
 
@@ -111,6 +111,6 @@ async fn the_key_is_never_logged(context: &Context) -> TestResult {
     }
     let leak = context.logged_line(|line| line.contains(right) || line.contains(REFUSED))?;
     let expected =
-        "no key in the service's log, neither one that counts nor one that was refused";
+        "no key in the service's log, neither a valid one nor a refused one";
     expect_none(expected, leak.map(|line| format!("this line: {}", line.trim())))
 }

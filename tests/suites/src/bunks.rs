@@ -42,13 +42,13 @@ contract_tests! {
     ]
 }
 
-/// The most copies that a service of this size has a reason for.
+/// The maximum number of copies that a service of this size may need.
 const MOST_COPIES: usize = 6;
-/// The fewest modules, and the fewest unit tests of the rules.
+/// The minimum numbers of modules, and of unit tests of the rules.
 const FEWEST_MODULES: usize = 3;
 const FEWEST_TESTS: usize = 5;
 
-/// A bunk for a night that no other test asks for.
+/// A bunk for a night that no other test uses.
 fn bunk(night: u8, bunk: u32) -> String {
     format!("/huts/marmot/2026-07-{night:02}/{bunk}")
 }
@@ -58,7 +58,7 @@ async fn hold(client: &Client, path: &str, guest: &str) -> Result<Answer, Failur
     client.post_body(path, Body::json(&body)).await
 }
 
-/// Holds a bunk; the path of the booking.
+/// Holds a bunk; returns the path of the booking.
 async fn held(client: &Client, path: &str) -> Result<String, Failure> {
     let answer = hold(client, path, "Ada").await?;
     let booking = json_of(answer.expect_status(201)?)?;
@@ -81,7 +81,7 @@ fn json_of(answer: &Answer) -> Result<Value, Failure> {
         .map_err(|error| answer.failure("a body of JSON", format!("{}: {error}", answer.text())))
 }
 
-/// An answer of 200 whose booking is in this state.
+/// Expects a 200 whose booking is in this state.
 fn expect_state(answer: &Answer, state: &str) -> TestResult {
     let booking = json_of(answer.expect_status(200)?)?;
     match booking["state"] == state {
@@ -253,7 +253,7 @@ async fn a_booking_canceled_after_it_was_confirmed_stays_canceled(context: &Cont
     Ok(())
 }
 
-/// What strangers and broken clients send in place of a night.
+/// Invalid nights, as strangers and broken clients send them.
 const NIGHTS: [&str; 13] = [
     "-",
     "--",
@@ -270,10 +270,10 @@ const NIGHTS: [&str; 13] = [
     "%FF-07-14",
 ];
 
-/// In place of a bunk.
+/// Invalid bunks.
 const BUNKS: [&str; 7] = ["0", "13", "-1", "one", "1.5", "4294967296", "%00"];
 
-/// In place of a code.
+/// Invalid codes.
 const CODES: [&str; 8] = [
     "B",
     "B-",
@@ -285,7 +285,7 @@ const CODES: [&str; 8] = [
     "%F0%9F%9B%8F",
 ];
 
-/// In place of a body.
+/// Invalid bodies.
 const BODIES: [&str; 12] = [
     "",
     "{",
@@ -328,7 +328,7 @@ async fn no_request_gets_a_5xx(context: &Context) -> TestResult {
     }
 }
 
-/// The first few lines of what was found, and how many there are.
+/// The first few findings, and how many there are.
 fn told<'a>(found: impl IntoIterator<Item = &'a SourceLine>) -> Option<String> {
     const SHOWN: usize = 5;
     let found: Vec<String> = found.into_iter().map(SourceLine::to_string).collect();
@@ -340,7 +340,7 @@ fn told<'a>(found: impl IntoIterator<Item = &'a SourceLine>) -> Option<String> {
     (!found.is_empty()).then_some(lines)
 }
 
-/// No remark of these lints.
+/// Expects no warning of these lints.
 fn expect_no_remark(source: &ReadSource, expected: &str, lints: &[&str]) -> TestResult {
     let remarks = source.remarks.iter();
     let found = remarks.filter(|remark| lints.contains(&remark.lint.as_str()));
@@ -381,7 +381,7 @@ fn a_state_is_a_type(source: &ReadSource) -> TestResult {
         "none",
     )?;
     let expected =
-        "a match that names every state, so that a new one doesn't compile before it is thought of";
+        "a match that names every state, so that a new one doesn't compile before it is handled";
     expect_no_remark(
         source,
         expected,
@@ -442,7 +442,7 @@ fn the_rules_are_tested_without_the_web(source: &ReadSource) -> TestResult {
     let tests: usize = rules.clone().map(|file| file.tests).sum();
     let expected = format!("at least {FEWEST_TESTS} unit tests in files that don't name rocket");
     expect(tests >= FEWEST_TESTS, expected, tests.to_string())?;
-    let expected = "rules that are told what time it is";
+    let expected = "rules that get the time as an argument";
     expect_none(expected, told(rules.flat_map(|file| &file.clocks)))?;
     match &source.tests {
         OwnTests::Passed => Ok(()),

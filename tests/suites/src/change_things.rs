@@ -1,5 +1,5 @@
-//! Suite `change-things` (exercise 6): one visit, many visits or none, bodies that cannot be used, and a service that
-//! brings its own schema.
+//! Suite `change-things` (exercise 6): one visit, many visits or none, invalid bodies, and a service that
+//! migrates its own schema.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -61,7 +61,7 @@ contract_tests! {
     ]
 }
 
-/// The largest body that the service reads, in bytes.
+/// The maximum size of a body, in bytes.
 const LARGEST_BODY: usize = 32_768;
 /// How soon after its database has come a service must be ready.
 const READY_LIMIT: Duration = Duration::from_secs(5);
@@ -87,7 +87,7 @@ fn expect_missing<'a>(answer: &'a Answer, ids: &str) -> Result<&'a Answer, Failu
     answer.expect_problem(404, &format!("there are no records with the ids {ids}"))
 }
 
-/// Holds those among these records that are visited, in ascending order, against the contract.
+/// Compares the visited ones among these records, in ascending order, with the contract.
 async fn expect_marked(
     database: &mut PgConnection,
     among: impl IntoIterator<Item = i32>,
@@ -144,7 +144,7 @@ async fn a_visit_of_no_record_is_refused_like_a_read(context: &Context) -> TestR
 async fn visits_mark_every_record_and_count_each_once(context: &Context) -> TestResult {
     let mut database = context.database.lock().await;
     expect_visited(context, &[], 0).await?;
-    // In no order, one of them twice, and the whole once more.
+    // In no order, one of them twice, and then all of it again.
     let ids = [23, 21, 25, 23];
     expect_visited(context, &ids, 3).await?;
     expect_visited(context, &ids, 3).await?;
@@ -223,7 +223,7 @@ async fn a_body_over_the_limit_answers_413(context: &Context) -> TestResult {
 }
 
 async fn a_body_that_is_no_json_answers_400(context: &Context) -> TestResult {
-    // Nothing, half of it, a bare word, something after it, a comma too many, and a byte that is no UTF-8.
+    // Nothing, half of it, a bare word, something after it, a comma too many, and a byte that isn't UTF-8.
     let bodies: [&[u8]; 6] = [
         b"",
         br#"{"ids": [1"#,
@@ -316,7 +316,7 @@ async fn visits_need_no_statement_for_each_id(context: &Context) -> TestResult {
 async fn others_see_all_of_the_visits_or_none(context: &Context) -> TestResult {
     let mut database = context.database.lock().await;
     let ids: Vec<i32> = (51..=60).collect();
-    // While somebody else has the last record, the request cannot be done.
+    // While another session holds the last record, the request can't finish.
     let mut held = hold(&mut database, 60).await?;
     let (answer, seen) = tokio::join!(visit(context, &ids), async {
         wait_for_waiting(&mut held, 1..).await?;
@@ -329,7 +329,7 @@ async fn others_see_all_of_the_visits_or_none(context: &Context) -> TestResult {
     expect_marked(&mut database, 51..=60, &ids, "by one request").await
 }
 
-/// Begins a transaction that keeps this record from everybody else.
+/// Begins a transaction that locks this record.
 async fn hold(database: &mut PgConnection, id: i32) -> sqlx::Result<Transaction<'_, Postgres>> {
     let mut transaction = database.begin().await?;
     sqlx::query("SELECT FROM records WHERE id = $1 FOR UPDATE")
@@ -363,13 +363,13 @@ async fn opposite_orders_do_not_lock_each_other_out(context: &Context) -> TestRe
     let mut database = context.database.lock().await;
     let ascending: Vec<i32> = (71..=99).collect();
     let descending: Vec<i32> = ascending.iter().rev().copied().collect();
-    // Both come as far as the record in the middle, or wait for each other's before.
+    // Both get as far as the record in the middle, or wait for each other before that.
     let down = expect_visited(context, &descending, ascending.len());
     while_held(context, &mut database, &ascending, down).await?;
     on_a_table_in_another_order(context, &mut database, &ascending).await
 }
 
-/// Visits these records, and does the other thing, while somebody has the record 85 until both wait.
+/// Visits these records, and does the other thing, while another session holds record 85 until both wait.
 async fn while_held(
     context: &Context,
     database: &mut PgConnection,
@@ -393,7 +393,7 @@ async fn on_a_table_in_another_order(
     database: &mut PgConnection,
     ids: &[i32],
 ) -> TestResult {
-    // A free place before the first record, for the last one to move to.
+    // Free space before the first record, for the last one to move to.
     for statement in [
         "ALTER TABLE records RENAME TO records_of_the_others",
         "CREATE TABLE records (LIKE records_of_the_others INCLUDING DEFAULTS)",
@@ -455,8 +455,8 @@ async fn many_visits_at_once_are_all_or_nothing(context: &Context) -> TestResult
     expect_marked(&mut database, 2001..=2080, &expected, named).await
 }
 
-/// PostgreSQL's codes for what passes: only for reading since another server took over, two transactions that lock each other out or
-/// cannot both be, out of memory, too many connections.
+/// PostgreSQL's codes for errors that pass: read-only since a failover, two transactions that deadlock or
+/// can't be serialized, out of memory, too many connections.
 const NOT_NOW: [&str; 5] = ["25006", "40P01", "40001", "53200", "53300"];
 
 async fn a_database_that_cannot_write_now_answers_503(context: &Context) -> TestResult {
@@ -494,7 +494,7 @@ async fn expect_not_now(context: &Context, code: &str) -> TestResult {
     Ok(())
 }
 
-/// What the database says of a statement that was prepared before the schema changed, in the middle of the first attempt to visit
+/// The database's error about a statement that was prepared before the schema changed, in the middle of the first attempt to visit
 /// the record 151. A sequence counts the attempts: it is not rolled back.
 const STALE_ONCE: &str = "
     CREATE SEQUENCE attempts;
@@ -525,7 +525,7 @@ async fn a_transaction_is_not_tried_again(context: &Context) -> TestResult {
     let answer = answer?;
     answer.expect(
         attempts == 1,
-        "one attempt: the schema has changed in the middle of it, and not all that a transaction has done is taken back with it",
+        "one attempt: the schema has changed in the middle of it, and a rollback doesn't undo all that a transaction has done",
         format!("{attempts} attempts, and status {}", answer.status()),
     )?;
     expect_no_database(&answer)?;
@@ -563,7 +563,7 @@ fn a_migration_that_fails_is_tried_again_until_it_works(watched: &FirstStart) ->
     expect_alive_and_not_ready(&watched.failing)?;
     expect(
         watched.logged.is_some(),
-        "a line of the log that says which table the migration could not create",
+        "a log line that says which table the migration could not create",
         "none",
     )?;
     expect_ready_soon_after(&watched.failing, "the migration can run")
@@ -609,7 +609,7 @@ fn a_release_starts_beside_a_later_one(watched: &Releases) -> TestResult {
 
 fn a_release_waits_for_a_column_that_it_needs(watched: &Releases) -> TestResult {
     expect_alive_and_not_ready(&watched.earlier)?;
-    let expected = "a line of the log that names the column that is gone";
+    let expected = "a log line that names the missing column";
     expect(watched.column.is_some(), expected, "none")?;
     expect_ready_soon_after(&watched.earlier, "the column is back")
 }
@@ -627,7 +627,7 @@ fn a_migration_that_waits_leaves_no_pile_of_sessions(watched: &Releases) -> Test
 fn a_migration_that_waits_says_so_once(watched: &Releases) -> TestResult {
     expect(
         watched.said == 1,
-        format!("one line of the log with \"{WAITS}\", however long the migration waits"),
+        format!("one log line with \"{WAITS}\", however long the migration waits"),
         format!("{} such lines", watched.said),
     )
 }

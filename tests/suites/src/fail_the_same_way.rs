@@ -1,4 +1,4 @@
-//! Suite `fail-the-same-way` (exercise 5): every failure is a problem that tells a client what it may know, and no trouble of the
+//! Suite `fail-the-same-way` (exercise 5): every failure is a problem that tells a client only what it may know, and no trouble of the
 //! database outlasts the time limits.
 
 use sqlx::Executor;
@@ -69,7 +69,7 @@ async fn a_request_that_cannot_be_read_is_refused_as_a_problem(context: &Context
         let answer = context.client.send(brew.clone(), path).await?;
         expect_a_refusal(&answer, &[400, 404, 405, 501])?;
     }
-    // These arrive, and their last segment is no integer: it is no UTF-8, or no percent-encoding at all.
+    // These arrive, and their last segment isn't an integer: it isn't UTF-8, or isn't percent-encoded at all.
     let paths = ["/read/%ff", "/read/%zz", "/read/5%00"];
     for path in paths {
         expect_a_refusal(&context.client.get(path).await?, &[400, 404, 422])?;
@@ -94,7 +94,7 @@ pub(super) async fn a_failing_read(
 async fn a_failed_query_answers_500_and_tells_the_client_nothing(context: &Context) -> TestResult {
     let answer = a_failing_read(context, &context.client).await?;
     answer.expect_problem(500, "an unexpected error occurred")?;
-    // What has failed once is not broken for good.
+    // A query that has failed once is not broken for good.
     context.client.get("/read/1").await?.expect_status(200)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What `faulty_qr.rs` does when a suite has put it in the place of a crate's `src/qr.rs`: the text says what.
+//! The behavior of `faulty_qr.rs` in the place of a crate's `src/qr.rs`: the text selects it.
 
 use crate::qrcode::path;
 use workshop_harness::contract::{Client, TestError, has_status};
@@ -10,7 +10,7 @@ pub const DRAWING: &str = include_str!("../payloads/faulty_qr.rs");
 pub const PANIC: &str = "panic";
 pub const HANG: &str = "hang";
 pub const MUCH: &str = "much";
-/// The texts that it answers with how many calls there were since it was loaded, with how many bytes Rust holds, and with whether
+/// The texts for the number of calls since it was loaded, for the bytes that Rust holds, and for whether
 /// no other call was in it.
 pub const CALLS: &str = "calls";
 pub const HELD: &str = "held";
@@ -21,7 +21,7 @@ pub const IMAGE: usize = 100_000;
 /// How many images [`held_by_images`] asks for.
 pub const IMAGES: usize = 20;
 
-/// How many bytes more are held after that many images of this text than before.
+/// The additional bytes that are held after that many images of this text.
 pub async fn held_by_images(client: &Client, text: &str) -> Result<i64, TestError> {
     let before = number(client, HELD).await?;
     let paths = vec![path(text); IMAGES];

@@ -1,4 +1,4 @@
-//! Suite `first-route` (exercise 2): the service says whether it lives, and whether its database does.
+//! Suite `first-route` (exercise 2): the service says whether it is alive, and whether its database answers.
 
 use serde_json::json;
 

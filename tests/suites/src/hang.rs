@@ -1,4 +1,4 @@
-//! Suite `hang` (a debugging case): counting who reads which tag holds nobody up, whatever happens to the counting.
+//! Suite `hang` (a debugging case): counting the reads of tags holds up no read, whatever happens to the counting.
 
 use workshop_harness::contract::{TestResult, contract_tests, expect, has_status};
 use workshop_harness::hang::Hang;

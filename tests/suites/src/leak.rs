@@ -1,4 +1,4 @@
-//! Suite `leak` (a debugging case): who listens to visits costs nothing anymore when they have gone.
+//! Suite `leak` (a debugging case): clients that listen to visits cost nothing after they have gone.
 
 use workshop_harness::contract::{TestResult, contract_tests, expect, expect_at_most, expect_eq};
 use workshop_harness::leak::{Leak, SPARE};

@@ -18,7 +18,7 @@ use serde_json::Value;
 use workshop_harness::contract::{Answer, Failure, Suite};
 use workshop_harness::outage::{PATIENCE, expect_no_database};
 
-/// What may be answered while the database comes or goes: what was asked for, or that there is no database.
+/// Expects the normal answer, or that there is no database: either is fine while the database comes or goes.
 fn expect_an_answer_or_no_database(answer: &Answer) -> Result<&Answer, Failure> {
     match answer.status() {
         200 => Ok(answer),
@@ -26,7 +26,7 @@ fn expect_an_answer_or_no_database(answer: &Answer) -> Result<&Answer, Failure> 
     }
 }
 
-/// What the contract says of a 500 alone: it is no detail of a refusal.
+/// The detail that only a 500 may have.
 const UNEXPECTED: &str = "an unexpected error occurred";
 
 /// A refusal whose status the contract leaves to the framework: one of these, as a problem document of some detail.
@@ -45,7 +45,7 @@ fn expect_a_refusal<'a>(answer: &'a Answer, statuses: &[u16]) -> Result<&'a Answ
     Err(answer.failure(format!("status {either}"), format!("status {status}")))
 }
 
-/// What a wrong method gets: one framework says that the path does not support it, the other that there is no such path.
+/// Expects the answer to a wrong method: frameworks say that the path does not support it, or that there is no such path.
 fn expect_no_such_method(answer: &Answer) -> Result<&Answer, Failure> {
     expect_a_refusal(answer, &[404, 405])
 }

@@ -35,7 +35,7 @@ const KEY: &str = "valid_key";
 const SECRET: &str = "let-me-in-4711";
 /// A hook where nothing listens.
 const AWAY: &str = "http://127.0.0.1:1/let-me-in-4711";
-/// The most requests that tell the hook at the same time.
+/// The maximum number of concurrent calls to the hook.
 const PLACES: u32 = 4;
 
 async fn post(client: &Client, record: u32, text: &str) -> Result<Answer, Failure> {
@@ -124,7 +124,7 @@ async fn two_notes_at_once_do_not_pass_the_limit(context: &Context) -> TestResul
     )
 }
 
-/// Nobody can write a note then, and everyone can count them.
+/// Locks the table so that notes can be counted, but not written.
 async fn nineteen_notes_and_a_lock(database: &mut PgConnection) -> sqlx::Result<()> {
     let notes = "INSERT INTO notes (record, text) SELECT 5, 'A note' FROM generate_series(1, 19)";
     sqlx::query(notes).execute(&mut *database).await?;
@@ -136,7 +136,7 @@ async fn nineteen_notes_and_a_lock(database: &mut PgConnection) -> sqlx::Result<
     Ok(())
 }
 
-/// Lets both go on when both wait, be it for the table or for each other. A service that waits for neither is let go as well.
+/// Lets both continue once both wait, for the table or for each other. A service that waits for neither continues as well.
 async fn release_when_two_wait(database: &mut PgConnection) -> sqlx::Result<()> {
     const WAITING: &str = "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted AND pid IN \
          (SELECT pid FROM pg_locks WHERE relation = 'records'::regclass)";
@@ -153,7 +153,7 @@ async fn release_when_two_wait(database: &mut PgConnection) -> sqlx::Result<()> 
     database.ping().await
 }
 
-/// A service that tells this hook.
+/// A service that calls this hook.
 async fn telling(bench: &Workbench, hook: &str) -> Result<Client, TestError> {
     let service = bench.service(&[("NOTES_HOOK", hook)]).await?;
     let client = service.client.with_key(KEY);

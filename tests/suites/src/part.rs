@@ -16,7 +16,7 @@ use crate::qrcode::{expect_code, expect_unavailable};
 pub struct PartContext {
     pub place: PathBuf,
     pub service: Arc<OwnService>,
-    /// What stands there when nothing is wrong.
+    /// The real part.
     real: Vec<u8>,
 }
 
@@ -36,7 +36,7 @@ impl PartContext {
         })
     }
 
-    /// From now on this is the part.
+    /// Replaces the part with this content.
     pub fn put(&self, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
         files::write_atomically(&self.place, content.as_ref())?;
         let place = self.place.display();
@@ -44,12 +44,12 @@ impl PartContext {
             .with_context(|| format!("cannot make {place} a program"))
     }
 
-    /// The contract's answer, from a service that goes on.
+    /// Expects the contract's answer from a service that keeps running.
     pub async fn expect_unavailable(&self) -> TestResult {
         expect_unavailable(&self.service.client, "text").await
     }
 
-    /// As soon as the real part is there, codes are.
+    /// Expects codes as soon as the real part is there.
     pub async fn expect_recovery(&self) -> TestResult {
         self.put(&self.real)?;
         expect_code(&self.service.client, "back again").await?;

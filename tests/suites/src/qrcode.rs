@@ -55,7 +55,7 @@ fn read_back(answer: &Answer, text: &str) -> Result<QrCode, Failure> {
     Ok(code)
 }
 
-/// The contract's answer where no code can be drawn, from a service that goes on.
+/// Expects the contract's answer if no code can be drawn, from a service that keeps running.
 pub async fn expect_unavailable(client: &Client, text: &str) -> TestResult {
     expect_refusal(&client.get(&path(text)).await?)?;
     client.get("/health").await?.expect_status(200)?;
@@ -106,7 +106,7 @@ async fn the_longest_text_has_512_bytes(context: &Context) -> TestResult {
 }
 
 async fn a_text_of_513_bytes_answers_400(context: &Context) -> TestResult {
-    // Characters do not count: 257 of two bytes are too many.
+    // Bytes are counted, not characters: 257 characters of two bytes are too many.
     for text in ["a".repeat(LONGEST + 1), "ü".repeat(LONGEST / 2 + 1)] {
         let length = text.len();
         let detail = format!("text must be at most {LONGEST} bytes of UTF-8, but has {length}");
@@ -121,7 +121,7 @@ pub fn expect_missing(answer: &Answer) -> Result<&Answer, Failure> {
     answer.expect_problem(400, "the query parameter text is missing or empty")
 }
 
-/// The contract's answer to a text that cannot be decoded. Which of them is the framework's business.
+/// The contract's answer to a text that cannot be decoded. The framework decides which of them.
 pub fn expect_undecodable(answer: &Answer) -> Result<&Answer, Failure> {
     crate::expect_a_refusal(answer, &[400, 404, 422])
 }
@@ -130,7 +130,7 @@ async fn a_missing_or_empty_text_answers_400(context: &Context) -> TestResult {
     let queries = ["", "?", "?text=", "?text", "?text=&text=a"];
     let paths = queries.map(|query| format!("/qrcode{query}"));
     context.client.each(paths, expect_missing).await?;
-    // The first one counts.
+    // The first one applies.
     read_back(&context.client.get("/qrcode?text=a&text=b").await?, "a")?;
     Ok(())
 }
@@ -166,7 +166,7 @@ async fn the_code_is_the_smallest_at_level_l(context: &Context) -> TestResult {
 }
 
 async fn the_image_is_at_least_200_pixels_wide(context: &Context) -> TestResult {
-    // Modules with the quiet zone around them, as few whole pixels each as will do.
+    // Modules with the quiet zone around them, each as few whole pixels as possible.
     for (text, expected) in [("A".to_owned(), 29 * 7), ("a".repeat(LONGEST), 85 * 3)] {
         let answer = context.client.get(&path(&text)).await?;
         let code = read_back(&answer, &text)?;
@@ -218,7 +218,7 @@ async fn two_hundred_at_once_are_all_answered(context: &Context) -> TestResult {
         if answer.status() == 200 {
             read_back(&answer, &format!("number {number}"))?;
         } else {
-            // The contract allows that there is no time: a small machine does not draw so many at once.
+            // The contract allows a refusal: a small machine does not draw so many at once.
             expect_refusal(&answer)?;
             refused.push(answer);
         }

@@ -1,4 +1,4 @@
-//! Suite `qrcode-library` (exercise 19): the service that calls a native library, whatever that library is or does.
+//! Suite `qrcode-library` (exercise 19): the service that calls a native library, whatever that library does.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 
@@ -58,7 +58,7 @@ async fn a_panic_answers_503_and_nothing_else_happens(bench: &Workbench) -> Test
 async fn every_image_is_given_back(bench: &Workbench) -> TestResult {
     let service = bench.service_with_drawing(faulty::DRAWING, &[]).await?;
     let more = held_by_images(&service.client, "text").await?;
-    // Neither is one image kept, nor is one given back that was never handed over.
+    // No image is kept, and none is freed that was never handed over.
     expect(
         more.unsigned_abs() < IMAGE as u64,
         format!("as many bytes held by the library as before {IMAGES} images of {IMAGE} bytes"),

@@ -62,7 +62,7 @@ async fn an_instance_is_used_again(bench: &Workbench) -> TestResult {
     let service = one_instance(bench).await?;
     let before = number(&service.client, CALLS).await?;
     let after = number(&service.client, CALLS).await?;
-    let what = "calls that the same instance has seen, this one included";
+    let what = "calls of the same instance, including this one";
     expect_eq(what, after, before + 1)
 }
 
@@ -70,7 +70,7 @@ async fn every_byte_is_given_back(bench: &Workbench) -> TestResult {
     let service = one_instance(bench).await?;
     let text = "t".repeat(500);
     let more = held_by_images(&service.client, &text).await?;
-    // Neither is an image or a text kept, nor is one given back that was never handed over.
+    // No image or text is kept, and none is freed that was never handed over.
     let what = format!(
         "bytes held by the module beyond those before {IMAGES} images of {IMAGE} bytes, of a text of 500"
     );

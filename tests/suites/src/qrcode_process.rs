@@ -1,4 +1,4 @@
-//! Suite `qrcode-process` (exercise 17): the program by itself, and the service that starts it, whatever becomes of it.
+//! Suite `qrcode-process` (exercise 17): the program by itself, and the service that starts it, whatever happens to the program.
 
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ contract_tests! {
 const TIMEOUT: Duration = Duration::from_millis(1500);
 /// How many programs it may run at once.
 const AT_ONCE: usize = 2;
-/// How soon after the answer a program that was given up is gone.
+/// The maximum time until an abandoned program is gone after the answer.
 const GONE_WITHIN: Duration = Duration::from_secs(2);
 
 fn program(bench: &Workbench, args: &[&str]) -> anyhow::Result<Child> {
@@ -64,7 +64,7 @@ async fn ended(mut child: Child, text: &[u8]) -> Result<Output, TestError> {
     Ok(output.context("the program's output cannot be read")?)
 }
 
-/// What a program did, in a line.
+/// The result of a program, in one line.
 fn told(output: &Output) -> String {
     let words = String::from_utf8_lossy(&output.stderr);
     format!(
@@ -196,7 +196,7 @@ async fn a_program_that_hangs_is_ended_in_time(bench: &Workbench) -> TestResult 
     let took = asked.elapsed();
     expect(
         took <= TIMEOUT + GONE_WITHIN,
-        format!("503 after {TIMEOUT:?}, which QRCODE_TIMEOUT_MS says"),
+        format!("503 after {TIMEOUT:?}, as QRCODE_TIMEOUT_MS says"),
         format!("it took {took:?}"),
     )?;
     let pids = std::fs::read_to_string(&pids).context("the stand-in has not run")?;
@@ -212,7 +212,7 @@ async fn a_program_that_hangs_is_ended_in_time(bench: &Workbench) -> TestResult 
 async fn a_program_that_talks_much_is_heard_to_the_end(bench: &Workbench) -> TestResult {
     const MUCH: usize = 300_000;
     let part = with_program(bench).await?;
-    // More than a pipe holds: who does not read it keeps the program from ever ending.
+    // More than a pipe holds: if it isn't read, the program never ends.
     let real = bench.part()?.display();
     let talks = format!("head -c {MUCH} /dev/zero >&2; exec '{real}'");
     part.put(shell(&talks))?;
@@ -238,7 +238,7 @@ async fn no_more_programs_run_than_allowed(bench: &Workbench) -> TestResult {
     let seen = std::fs::read_to_string(&seen).context("the stand-in has not run")?;
     let counts = seen.lines().filter_map(|line| line.trim().parse().ok());
     let most = counts.max().unwrap_or(usize::MAX);
-    expect_at_most(AT_ONCE, "programs at a time, which QRCODE_AT_ONCE says", most)
+    expect_at_most(AT_ONCE, "programs at a time, as QRCODE_AT_ONCE says", most)
 }
 
 async fn nothing_is_left_behind(bench: &Workbench) -> TestResult {
@@ -250,11 +250,11 @@ async fn nothing_is_left_behind(bench: &Workbench) -> TestResult {
     let before = process::open_files(pid);
     load().await?;
     load().await?;
-    // Where the system does not tell (no /proc), the answers are all that can be looked at.
+    // Without /proc, only the answers can be checked.
     let left = async || process::children(pid).is_empty().then_some(());
     expect(
         wait::within(GONE_WITHIN, left).await.is_some(),
-        "no process left when all is answered",
+        "no process left when everything is answered",
         format!("{} of them, ended or not", process::children(pid).len()),
     )?;
     let after = process::open_files(pid).unwrap_or_default();

@@ -99,12 +99,12 @@ impl StandIns {
     }
 }
 
-/// An address where nobody listens.
+/// An address where nothing listens.
 fn nobody() -> anyhow::Result<SocketAddr> {
     free_address().context("there is no free port")
 }
 
-/// Holds an answer of a stand-in, which is its name.
+/// Expects the answer of a stand-in, which is its name.
 fn expect_stand_in<'a>(answer: &'a Answer, name: &str) -> Result<&'a Answer, Failure> {
     let (holds, got) = (answer.text() == name, format!("one of {}", answer.text()));
     answer.expect_status(200)?;
@@ -154,12 +154,12 @@ async fn other_routes_go_to_kotlin_at_every_stage(bench: &Workbench) -> TestResu
     Ok(())
 }
 
-/// What nginx collects before it asks the service, it may have to keep on its disk.
+/// A body that nginx buffers before it asks the service may end up on its disk.
 async fn a_body_is_passed_on_as_it_comes(bench: &Workbench) -> TestResult {
     let stand_ins = StandIns::at(bench, "off").await?;
     let begun = "POST /visits HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n{";
     let connection = send_raw(stand_ins.nginx.address(), begun).await;
-    let _connection = connection.context("nginx takes no request")?;
+    let _connection = connection.context("nginx accepts no request")?;
     stand_ins.kotlin.asked().await?;
     Ok(())
 }
@@ -184,7 +184,7 @@ async fn a_mirrored_request_arrives_at_both_and_kotlin_answers(bench: &Workbench
     Ok(())
 }
 
-/// The request as the client has sent it, with its id.
+/// Expects the request as the client has sent it, with its id.
 fn expect_head(head: &str, path: &str, id: &str) -> TestResult {
     let line = format!("GET {path} HTTP/1.1");
     let header = format!("X-Request-Id: {id}");
@@ -225,14 +225,14 @@ async fn two_on_one_connection(address: SocketAddr) -> TestResult {
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("no second answer within {} s", ANSWER_LIMIT.as_secs()),
     };
-    let expected = "both answers of Kotlin on a connection that is kept, while Rust is silent";
+    let expected = "both answers of Kotlin on one connection, while Rust is silent";
     Err(Failure::new(expected, got).into())
 }
 
 /// Texts of several kinds, enough to see a share.
 const TEXTS: usize = 1000;
 
-/// The numbers of those of these texts that Rust draws.
+/// The indices of the texts that Rust draws.
 async fn drawn_by_rust(client: &Client) -> Result<Vec<usize>, TestError> {
     let mut by_rust = Vec::new();
     for (round, some) in paths(TEXTS).chunks(50).enumerate() {
@@ -335,7 +335,7 @@ async fn a_request_in_flight_outlives_the_switch(bench: &Workbench) -> TestResul
     Ok(())
 }
 
-/// What a slow machine may take; a stage that waits for the requests of the old one takes as long as these.
+/// The maximum time on a slow machine; a stage that waits for the requests of the old one takes as long as these.
 const BACK_WITHIN: Duration = Duration::from_secs(5);
 
 async fn kotlin_is_back_at_once(bench: &Workbench) -> TestResult {
@@ -349,14 +349,14 @@ async fn kotlin_is_back_at_once(bench: &Workbench) -> TestResult {
     )
 }
 
-/// A service whose drawing does what the text says. A stalled drawing keeps its place, so it needs a service that nobody else
+/// A service whose drawing does what the text says. A stalled drawing keeps its permit, so it needs a service that no other test
 /// asks: `purpose` makes it another.
 async fn stalling(bench: &Workbench, purpose: &str) -> Result<Arc<OwnService>, TestError> {
     let purpose = [("PURPOSE", purpose)];
     bench.service_with_drawing(STALLING, &purpose).await
 }
 
-/// The most codes that may be drawn at the same time.
+/// The maximum number of codes that may be drawn at the same time.
 fn places() -> anyhow::Result<usize> {
     let cores = available_parallelism().context("the cores cannot be counted")?;
     Ok(2 * cores.get())
@@ -378,14 +378,14 @@ async fn at_most_two_codes_for_each_core_are_drawn_at_once(bench: &Workbench) ->
 
 async fn a_panic_answers_503_and_the_service_goes_on(bench: &Workbench) -> TestResult {
     let service = stalling(bench, "panic").await?;
-    // Once more than there are places: a panic gives its place back.
+    // One more than there are permits: a panic returns its permit.
     for _ in 0..=places()? {
         expect_unavailable(&service.client, "panic").await?;
     }
     service.client.each([path("text")], has_status(200)).await
 }
 
-/// A client is not told why it gets no image. It can name the request, and the log has the reason.
+/// A client doesn't learn why it gets no image. It can name the request, and the log has the reason.
 async fn a_failure_is_logged_with_the_request_id_of_its_answer(bench: &Workbench) -> TestResult {
     let service = stalling(bench, "log").await?;
     let answer = service.client.get(&path("panic")).await?;
@@ -410,7 +410,7 @@ async fn the_service_answers_while_every_place_is_taken(bench: &Workbench) -> Te
     let one_more = service.client.get(&path("text")).await?;
     one_more.expect(
         one_more.status() == 503,
-        "status 503: the drawings that were given up go on, and have every place",
+        "status 503: the drawings that were given up go on, and hold every permit",
         format!("status {}", one_more.status()),
     )?;
     Ok(())
@@ -442,7 +442,7 @@ async fn codes_under_way_are_drawn_before_the_end(bench: &Workbench) -> TestResu
     Ok(())
 }
 
-/// What comes on a connection until it is closed, however that happens.
+/// The bytes on a connection until it is closed, in whatever way.
 async fn read_to_the_end(connection: &mut TcpStream) -> Result<String, Failure> {
     let mut answer = Vec::new();
     let read = timeout(ANSWER_LIMIT, connection.read_to_end(&mut answer)).await;

@@ -82,14 +82,14 @@ async fn a_change_in_the_database_is_seen_at_once(context: &Context) -> TestResu
     Ok(())
 }
 
-/// There is no record with this id.
+/// Expects that there is no record with this id.
 async fn expect_unknown(context: &Context, id: i64) -> TestResult {
     let answer = context.client.get(&format!("/read/{id}")).await?;
     answer.expect_problem(404, &format!("there is no record with id {id}"))?;
     Ok(())
 }
 
-/// These are no ids.
+/// Expects that these are refused as ids.
 async fn expect_unusable(context: &Context, ids: &[&str]) -> TestResult {
     let paths = ids.iter().map(|id| format!("/read/{id}"));
     let no_id = is_problem(400, "id must be a 32-bit integer");

@@ -1,4 +1,4 @@
-//! A row of `records` as the database has it, to hold answers against.
+//! A row of `records` as the database has it, to compare answers with.
 
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
@@ -40,7 +40,7 @@ impl RecordRow {
             .await
     }
 
-    /// Each of these answers is the record with the id that was asked for; the ids ascend.
+    /// Expects that each answer is the record with the requested id; the ids ascend.
     pub async fn expect_each(context: &Context, ids: &[i32], answers: Answers) -> TestResult {
         let rows = RecordRow::load_those(&mut *context.database.lock().await, ids).await?;
         for (row, answer) in rows.iter().zip(answers) {
@@ -76,7 +76,7 @@ impl RecordRow {
         Ok(())
     }
 
-    /// Takes the row out of the table.
+    /// Deletes the row from the table.
     pub async fn delete(&self, database: &mut PgConnection) -> sqlx::Result<()> {
         sqlx::query("DELETE FROM records WHERE id = $1")
             .bind(self.id)

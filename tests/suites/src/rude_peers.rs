@@ -27,19 +27,19 @@ contract_tests! {
 const LAST: u8 = 0x80;
 /// Bits that belong to extensions.
 const RESERVED: [u8; 3] = [0x40, 0x20, 0x10];
-/// What a frame is.
+/// The opcodes of frames.
 const CONTINUATION: u8 = 0;
 const TEXT: u8 = 1;
 const CLOSE: u8 = 8;
 const PING: u8 = 9;
 const PONG: u8 = 10;
-/// Kinds that there are none of.
+/// Undefined opcodes.
 const UNKNOWN: [u8; 4] = [3, 7, 11, 15];
 /// Every frame of a client is masked.
 const MASKED: u8 = 0x80;
 /// With this mask the bytes stay as they are.
 const MASK: [u8; 4] = [0; 4];
-/// The longest payload of a ping or a close.
+/// The maximum payload of a ping or a close.
 const MAX_CONTROL: usize = 125;
 const MAX_MESSAGE: usize = 8192;
 
@@ -48,7 +48,7 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     announced(first, payload.len(), payload)
 }
 
-/// A frame that says of itself that it is so long.
+/// A frame that announces this length.
 fn announced(first: u8, length: usize, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![first];
     match length {
@@ -209,7 +209,7 @@ async fn frames_around_64_kilobytes_close_with_1009(context: &Context) -> TestRe
     Ok(())
 }
 
-/// How the service closes after this close.
+/// The service's close after this one.
 async fn confirmed(
     context: &Context,
     name: &str,
@@ -250,9 +250,9 @@ async fn a_close_that_says_something_wrong_ends_the_connection(context: &Context
         ("no-reason", close(1000, b"\xff")),
     ] {
         let code = confirmed(context, name, &payload).await?;
-        // These say that there was no code, or no close: nobody may send them.
+        // These mean that there was no code, or no close: they must not be sent.
         let is_allowed = !matches!(code, Some(999 | 1005 | 1006 | 2999));
-        let expected = format!("no close with a code that nobody may send, after {name}");
+        let expected = format!("no close with a reserved code, after {name}");
         expect(is_allowed, expected, format!("{code:?}"))?;
     }
     Ok(())
@@ -276,7 +276,7 @@ async fn what_a_browser_offers_is_not_taken_up(context: &Context) -> TestResult 
     socket.expect(&Event::Close(Some(1002))).await
 }
 
-/// A browser says which page a socket is for. The key is what counts: no browser adds it by itself, as it does with a cookie.
+/// A browser names the page that opens a socket. Only the key matters: unlike a cookie, no browser adds it by itself.
 async fn the_origin_is_not_judged(context: &Context) -> TestResult {
     for (name, origin) in [
         ("from-elsewhere", "https://elsewhere.example"),

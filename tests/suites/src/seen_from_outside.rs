@@ -1,5 +1,5 @@
-//! Suite `seen-from-outside` (exercise 15): a trace leads through the service to the supplier, metrics say how all requests fare, and a
-//! collector that is slow, rude or away costs nobody an answer.
+//! Suite `seen-from-outside` (exercise 15): a trace leads through the service to the supplier, metrics describe all requests, and a
+//! collector that is slow, rude or away costs no client its answer.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -53,16 +53,16 @@ contract_tests! {
     ]
 }
 
-/// The longest that a test waits for something to arrive.
+/// The maximum time that a test waits for something to arrive.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// The longest that a request may take while the collector takes nothing: an export takes half of it, and a request has several spans.
+/// The maximum time that a request may take while the collector takes nothing: an export takes half of it, and a request has several spans.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// Requests that make far more spans than may wait.
+/// Requests that make far more spans than the queue holds.
 const MANY: u16 = 500;
 /// The spans of one read: of the request, of the wait for a connection, of the query.
 const SPANS_OF_A_READ: usize = 3;
 
-/// A trace that begins with the caller.
+/// The caller, with whom a trace begins.
 struct Caller {
     trace: String,
     span: String,
@@ -80,7 +80,7 @@ impl Caller {
         format!("00-{}-{}-{flags}", self.trace, self.span)
     }
 
-    /// Asks for this as a part of the trace.
+    /// Sends this request as a part of the trace.
     async fn get(&self, context: &Context, path: &str) -> Result<Answer, Failure> {
         let client = context.client.with("traceparent", Some(&self.header("01")));
         client.get(path).await
@@ -140,7 +140,7 @@ impl Request {
         .await
     }
 
-    /// The only span below the request that is so.
+    /// The only span below the request that meets the condition.
     fn one(&self, what: &str, is_so: impl Fn(&Span) -> bool) -> Result<&Span, Failure> {
         let mut found = self.below.iter().filter(|span| is_so(span));
         match (found.next(), found.next()) {
@@ -165,7 +165,7 @@ impl Request {
         self.one("the call of the supplier", is_call)
     }
 
-    /// Each span below is a child of the request's, and lies within it.
+    /// Expects that each span below is a child of the request's, and lies within it.
     fn expect_children(&self) -> TestResult {
         for span in &self.below {
             let what = format!("the parent of {:?}, which is the request's span", span.name);
@@ -297,9 +297,9 @@ async fn a_trace_that_the_caller_left_out_is_left_out(
     client.get("/price/3").await?.expect_status(200)?;
     let passed_on = of_the_last_call(upstream, "traceparent");
     let goes_on = passed_on.starts_with(&format!("00-{}-", left_out.trace)) && passed_on.ends_with("-00");
-    let what = format!("the supplier is told of trace {} that nobody keeps it, with flags 00", left_out.trace);
+    let what = format!("the supplier gets trace {} with flags 00, so it isn't kept", left_out.trace);
     expect(goes_on, what, passed_on)?;
-    // What comes later arrives later.
+    // Spans arrive in order.
     let later = Caller::new();
     later.get(context, "/read/1").await?.expect_status(200)?;
     Request::of(collector, &later.trace, 2).await?;
@@ -429,7 +429,7 @@ async fn a_log_line_has_its_trace_id(
     let broken = ask_for_a_missing_column(context, &client).await?;
     broken.expect_status(500)?;
     let id = format!("\"trace_id\":\"{}\"", caller.trace);
-    // One line is the request's, the other one says what is wrong with the query.
+    // One line is about the request, the other one says what is wrong with the query.
     let lines = async || {
         let logged = context.logged().unwrap_or_default();
         let lines = logged.lines().filter(|line| line.contains("seen-7"));
@@ -437,7 +437,7 @@ async fn a_log_line_has_its_trace_id(
         (lines.len() >= 2).then_some(lines)
     };
     let lines = workshop_base::wait::within(PATIENCE, lines).await.unwrap_or_default();
-    expect(lines.len() >= 2, "two lines of the log with the request's id", format!("{lines:?}"))?;
+    expect(lines.len() >= 2, "two log lines with the request's id", format!("{lines:?}"))?;
     let without = lines.iter().find(|line| !line.contains(&id));
     expect_none(format!("{id} in each line of the request"), without)
 }
@@ -446,7 +446,7 @@ async fn a_log_line_has_its_trace_id(
 async fn ask_without_a_database(context: &Context) -> TestResult {
     const A_MOMENT: Duration = Duration::from_millis(300);
     context.proxy.cut().await;
-    // The log says at once why there is no connection; the answer takes longer than anybody here waits.
+    // The log says at once why there is no connection; the answer takes longer than the test waits.
     let _ = context.client.within(A_MOMENT).get("/read/7").await;
     context.proxy.restore().await;
     let is_back = async || {
@@ -472,7 +472,7 @@ async fn no_secret_leaves_the_service(
     context.client.with_key("a-wrong-key").get("/read/7").await?.expect_status(401)?;
     let body = r#"{"ids":[1],"note":"in-the-body"}"#;
     context.client.post_body("/visits", Body::json(body)).await?;
-    // The log says why there is no price, and quotes what came.
+    // The log says why there is no price, and quotes the answer.
     let odd = r#"{"id":7,"cents":"in-the-answer"}"#;
     upstream.conduct(Conduct::Says(upstream::answer("200 OK", odd)));
     context.client.get("/price/7").await?.expect_status(502)?;
@@ -485,13 +485,13 @@ async fn no_secret_leaves_the_service(
     let url = context.settings.database_url.as_str();
     let login = url.split_once("://").and_then(|(_, rest)| rest.split_once('@'));
     let password = login.and_then(|(login, _)| login.split_once(':'));
-    // A server without a password has none to tell.
+    // A server without a password has none to leak.
     let password = password.map_or(url, |(_, password)| password);
     let secrets = [
         (key.as_str(), "a key"),
         (password, "the password of the database"),
         ("refused", "why there is no database"),
-        ("a-wrong-key", "a key that doesn't count"),
+        ("a-wrong-key", "an invalid key"),
         ("in-the-query", "a part of a URL's query"),
         ("in-the-body", "a part of a body"),
         ("in-the-answer", "a part of the supplier's answer"),
@@ -534,16 +534,16 @@ async fn series_of_requests(
     Ok((pushed, pulled))
 }
 
-/// What Prometheus reads.
+/// The metrics as Prometheus scrapes them.
 async fn pulled(context: &Context) -> Result<String, TestError> {
     let answer = context.client.without_key().get("/metrics").await?;
     answer.expect_status(200)?;
     Ok(answer.text().into_owned())
 }
 
-/// Waits for an export of metrics that has been made from now on.
+/// Waits for an export of metrics that begins from now on.
 async fn next_push(collector: &Collector) -> Result<(), TestError> {
-    // The first one that comes may have been under way.
+    // The first one to arrive may have been under way already.
     let later = collector.seen(|received| received.pushes) + 2;
     until(collector, "metrics", |received| (received.pushes >= later).then_some(())).await
 }
@@ -593,7 +593,7 @@ fn durations<'a>(received: &'a Received, route: &str, status: i64) -> Option<&'a
     })
 }
 
-/// What Prometheus finds at least, without suffixes for units and types.
+/// The metrics that Prometheus must find, without suffixes for units and types.
 const AT_METRICS: [&str; 7] = [
     "http_server_request_duration_seconds",
     "http_server_active_requests",
@@ -723,13 +723,13 @@ async fn no_request_waits_for_the_collector(
     }
     collector.leave().await;
     expect_each(&client.get_all(&paths).await, has_status(200))?;
-    // It sees the next ones when it is back.
+    // It sees later spans when it is back.
     collector.behave(Manners::Takes);
     collector.come_back().await;
     expect_spans_again(context, collector).await
 }
 
-/// Asks until a trace arrives: the first ones may find the queue full.
+/// Sends requests until a trace arrives: the first ones may find the queue full.
 async fn expect_spans_again(context: &Context, collector: &Collector) -> TestResult {
     const ATTEMPTS: usize = 10;
     for _ in 0..ATTEMPTS {
@@ -744,7 +744,7 @@ async fn expect_spans_again(context: &Context, collector: &Collector) -> TestRes
     expect(false, what, format!("none of {ATTEMPTS} traces"))
 }
 
-/// How many spans have been exported, have failed, and had no place in the queue.
+/// The numbers of spans that were exported, have failed, and were dropped by a full queue.
 fn fates(received: &Received) -> [f64; 3] {
     let mut fates = [0.0; 3];
     for series in &received.series {
@@ -759,7 +759,7 @@ fn fates(received: &Received) -> [f64; 3] {
     fates
 }
 
-/// Asks for far more than may wait.
+/// Sends far more requests than the queue holds.
 async fn ask_for_many(context: &Context) -> TestResult {
     for ids in (1..=i32::from(MANY)).collect::<Vec<_>>().chunks(50) {
         let answers = context.client.get_all(&paths(ids.iter().copied())).await;
@@ -783,7 +783,7 @@ async fn what_waits_for_the_collector_is_bounded(
     let exports = collector.seen(|received| received.exports);
     collector.behave(Manners::Takes);
     expect_spans_again(context, collector).await?;
-    // What waits in the queue, and what each export under way had when it was let go.
+    // The spans in the queue, and those of each export under way when it was released.
     let most = TelemetrySettings::QUEUE + (exports + 1) * TelemetrySettings::BATCH;
     let arrived = collector.seen(|received| received.spans.len());
     let what = format!(
@@ -825,7 +825,7 @@ async fn what_was_lost_is_counted(
         }
         Err(error) => return Err(error),
     };
-    expect(counted[2] > 0.0, "spans that had no place in the queue are counted as dropped", format!("{counted:?}"))
+    expect(counted[2] > 0.0, "spans without room in the queue are counted as dropped", format!("{counted:?}"))
 }
 
 async fn a_dead_collector_fills_no_log(
@@ -840,7 +840,7 @@ async fn a_dead_collector_fills_no_log(
         Ok(lines.filter(|line| !is_of_a_request(line)).count())
     };
     let before = lines()?;
-    // What is refused for good is not sent again: each batch fails at once.
+    // A batch that is refused for good is not sent again: each batch fails at once.
     collector.behave(Manners::Refuses(400));
     ask_for_many(context).await?;
     collector.leave().await;
@@ -859,7 +859,7 @@ async fn a_share_of_new_traces_is_kept(
     for ids in (1..=NEW).collect::<Vec<_>>().chunks(10) {
         let answers = context.client.get_all(&paths(ids.iter().copied())).await;
         expect_each(&answers, has_status(200))?;
-        // No more at once than the queue has places for.
+        // No more at once than the queue holds.
         tokio::task::yield_now().await;
     }
     let later = Caller::new();

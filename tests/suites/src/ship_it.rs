@@ -1,4 +1,4 @@
-//! Suite `ship-it` (exercise 8): what the people need who run the service. It says which request a line of its log is about, keeps
+//! Suite `ship-it` (exercise 8): what operators need of a service. It says which request a line of its log is about, keeps
 //! its secrets, ends when it is told to without losing a request, and says what is wrong with its settings.
 
 use std::borrow::Cow;
@@ -125,14 +125,14 @@ async fn an_unusable_request_id_is_replaced(context: &Context) -> TestResult {
     Ok(())
 }
 
-/// The lines of the log that are so.
+/// The lines of the log that meet the condition.
 fn events(context: &Context, is_so: impl Fn(&Value) -> bool) -> anyhow::Result<Vec<Value>> {
     let logged = context.logged()?;
     let events = logged.lines().flat_map(serde_json::from_str);
     Ok(events.filter(is_so).collect())
 }
 
-/// The request that a line of the log is about: a member of its own, or one of the span that the line is in.
+/// The request that a log line is about: a member of its own, or one of the span that the line is in.
 pub fn id_in(event: &Value) -> Option<&str> {
     let id = event["request_id"].as_str();
     id.or_else(|| event["span"]["request_id"].as_str())
@@ -205,7 +205,7 @@ async fn an_outage_is_logged_with_a_request_id_and_not_for_every_request(
     expect(
         (1..=sent / 4).contains(&lines),
         format!(
-            "for {sent} requests answered 503, a few lines of the log with \"level\":\"WARN\" and the id of one of them"
+            "for {sent} requests answered 503, a few log lines with \"level\":\"WARN\" and the id of one of them"
         ),
         format!("{lines} such lines"),
     )
@@ -240,7 +240,7 @@ async fn a_request_that_works_is_not_logged_unless_that_is_asked_for(
     let quiet = context.client.with_request_id("this-one-works");
     let answer = quiet.get("/read/1").await?;
     answer.expect_status(200)?;
-    // What comes later in the log shows that nothing of this one is still to come.
+    // A later line in the log shows that no line about this one is still to come.
     let loud = context.client.with_request_id("this-one-fails");
     a_failing_read(context, &loud).await?;
     events_about(context, "this-one-fails", "ERROR").await?;
@@ -262,7 +262,7 @@ async fn a_request_is_logged_with_its_id_when_that_is_asked_for(context: &Contex
     Ok(())
 }
 
-/// The lines of the service's own code are not the only ones: a library that refuses a key or a body may say so as well.
+/// Not only the service's own code logs: a library that refuses a key or a body may do so as well.
 async fn each_line_about_a_request_has_its_id(context: &Context) -> TestResult {
     const ID: &str = "whose-lines-are-these";
     let client = context.client.with_request_id(ID);
@@ -290,7 +290,7 @@ async fn no_secret_is_logged_at_any_level(context: &Context) -> TestResult {
     let [right, ..] = context.settings.api_keys.as_slice() else {
         return Ok(());
     };
-    // Rocket knows no such method, and says so where it finds the request.
+    // Rocket doesn't know this method, and logs that where it finds the request.
     let brew = Method::from_bytes(b"BREW").map_err(anyhow::Error::from)?;
     let (wrong, keyless) = (context.client.with_key(WRONG), context.client.without_key());
     let paths = ["/read/1", "/read/one", "/nothing-here", "/health", "/records"];
@@ -330,7 +330,7 @@ async fn each_line_of_the_log_is_a_json_object(context: &Context) -> TestResult 
             || member("timestamp").is_empty()
             || member("message").is_empty()
     })?;
-    let expected = "on each line of the log a JSON object with timestamp, level and message";
+    let expected = "a JSON object with timestamp, level and message on each line of the log";
     expect_none(expected, other)
 }
 
@@ -341,7 +341,7 @@ fn a_migration_that_the_database_rejects_is_an_error_in_the_log(
     let event: Value = serde_json::from_str(line).unwrap_or_default();
     expect(
         event["level"] == "ERROR",
-        "a line of the log with \"level\":\"ERROR\" that says which table the migration could not create: \
+        "a log line with \"level\":\"ERROR\" that says which table the migration could not create: \
          waiting doesn't help, so somebody has to read it",
         line,
     )
@@ -386,7 +386,7 @@ pub(crate) fn expect_an_end(end: &End) -> TestResult {
     let ended_well = end.status.is_some_and(|status| status.success());
     expect(
         ended_well && took < limit,
-        format!("after SIGTERM an end with exit code 0 within {limit} s"),
+        format!("an end with exit code 0 within {limit} s of SIGTERM"),
         match end.status {
             Some(status) => format!("{status} after {took:.1} s"),
             None => format!("it still ran after {took:.1} s"),
@@ -394,7 +394,7 @@ pub(crate) fn expect_an_end(end: &End) -> TestResult {
     )
 }
 
-/// The variable and its value, as they would stand before a command.
+/// The variable and its value, as written before a command.
 fn in_words(setting: WrongSetting) -> String {
     match setting {
         (variable, Some(value)) => format!("{variable}={value}"),
@@ -430,7 +430,7 @@ fn a_wrong_setting_stops_the_start_with_one_sentence(runs: &ShortRuns) -> TestRe
 
 fn the_sentence_repeats_no_secret(runs: &ShortRuns) -> TestResult {
     for (setting, run) in &runs.refused {
-        let expected = format!("a complaint about {} without its value", in_words(*setting));
+        let expected = format!("an error message about {} without its value", in_words(*setting));
         expect(!run.output.contains(SECRET), expected, ended(run))?;
     }
     Ok(())

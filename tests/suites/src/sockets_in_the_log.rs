@@ -24,7 +24,7 @@ async fn open(context: &Context, id: &str) -> Result<Socket, Failure> {
     client.socket(&format!("/peers/{id}")).await
 }
 
-/// The line of the log with this request id that is so, once it is there.
+/// The line of the log with this request id that meets the condition, once it is there.
 async fn line_about(
     context: &Context,
     id: &str,

@@ -1,4 +1,4 @@
-//! Suite `strangers` (exercise 8): what a connection may cost before anyone knows whose it is. A service that cannot limit that by
+//! Suite `strangers` (exercise 8): what a connection may cost before its client is known. A service that cannot limit that by
 //! itself is judged behind the nginx that comes with it.
 
 use workshop_harness::contract::{TestResult, contract_tests, expect, expect_each, has_status};
@@ -22,7 +22,10 @@ fn others_are_answered_beside_300_half_heads(seen: &Strangers) -> TestResult {
 fn a_head_that_does_not_come_is_not_waited_for(seen: &Strangers) -> TestResult {
     expect(
         seen.half_heads == 0,
-        format!("half of a head given up after {} s", LIMIT.as_secs()),
+        format!(
+            "a connection with half of a head closed after {} s",
+            LIMIT.as_secs()
+        ),
         format!(
             "{} of {HALF_HEADS} such connections were open {} s after",
             seen.half_heads,
@@ -50,7 +53,10 @@ fn expect_an_end(ended: bool, why: &str) -> TestResult {
 fn an_answer_that_is_not_taken_is_given_up(seen: &Strangers) -> TestResult {
     expect(
         seen.stalled_ended,
-        format!("a connection given up whose client takes nothing of an export for {} s", LIMIT.as_secs()),
+        format!(
+            "a connection closed when its client takes nothing of an export for {} s",
+            LIMIT.as_secs()
+        ),
         "it was kept",
     )
 }

@@ -1,4 +1,4 @@
-//! Suite `ten-million-rows` (exercise 7): pages by key, and an export of everything that no client can bring to a halt.
+//! Suite `ten-million-rows` (exercise 7): pages by key, and an export of everything that no client can block.
 
 use std::time::Duration;
 
@@ -52,14 +52,14 @@ const EXPORT: &str = "/records/export";
 const UNUSABLE_IDS: [&str; 6] = ["abc", "", "1.0", "2147483648", "-2147483649", "1%20"];
 /// How soon the query of an export ends when its client has gone.
 const GONE_WITHIN: Duration = Duration::from_secs(3);
-/// How long a client pauses that takes a little all the time.
+/// The pause of a client that reads slowly but steadily.
 const A_PAUSE: Duration = Duration::from_millis(100);
-/// How long after its time limit a stalled export is looked at.
+/// The time after its limit at which a stalled export is checked.
 const CUT_OFF_AFTER: Duration = Duration::from_secs(1);
 
 // Pages.
 
-/// A page of records.
+/// Reads a page of records.
 #[derive(Serialize, Deserialize)]
 struct RecordsPage {
     records: Vec<RecordRow>,
@@ -95,11 +95,11 @@ impl RecordsPage {
     }
 }
 
-/// Holds an answer against the page with these rows, byte for byte.
+/// Compares an answer with the page of these rows, byte for byte.
 fn expect_page(answer: &Answer, rows: &[RecordRow], next: Option<i32>) -> TestResult {
     let records = rows.to_vec();
     let expected = RecordsPage { records, next };
-    // What is wrong is seldom in the beginning of a body, so it is said in other words.
+    // A difference is seldom at the beginning of a body, so the failure describes the page instead.
     let (in_words, got) = (expected.in_words(), RecordsPage::of(answer)?.in_words());
     answer
         .expect(got == in_words, &in_words, &got)?
@@ -112,7 +112,7 @@ async fn rows_after(context: &Context, id: i32, limit: usize) -> sqlx::Result<Ve
     RecordRow::load_after(&mut *context.database.lock().await, id, limit).await
 }
 
-/// Asks for a page, and holds it against these rows.
+/// Asks for a page, and compares it with these rows.
 async fn expect_page_at(
     context: &Context,
     path: &str,
@@ -190,7 +190,7 @@ async fn rows_that_go_between_two_pages_shift_nothing(context: &Context) -> Test
 }
 
 async fn an_unusable_after_answers_400(context: &Context) -> TestResult {
-    // What is wrong with the limit is said when there is nothing wrong with this.
+    // The limit is only named if `after` is valid.
     for first in ["", "limit=0&"] {
         let paths = UNUSABLE_IDS.map(|after| format!("/records?{first}after={after}"));
         let no_after = is_problem(400, "after must be a 32-bit integer");
@@ -258,7 +258,7 @@ async fn an_unusable_after_of_an_export_answers_400(context: &Context) -> TestRe
     context.client.each(paths, no_after).await
 }
 
-/// The failure of an export that is not the table, by its first line that differs.
+/// The failure of an export that differs from the table, with the first line that differs.
 fn first_difference(answer: &Answer, expected: &str) -> Failure {
     let body = answer.text();
     let (mut lines, mut got) = (expected.split_inclusive('\n'), body.split_inclusive('\n'));
@@ -293,7 +293,7 @@ async fn pages_and_exports_need_a_key(context: &Context) -> TestResult {
     keyless.each(paths, has_status(401)).await
 }
 
-// The export of more than fits on the way.
+// The export of more than the buffers on the way hold.
 
 /// The bytes of all values: less than the whole export has, on either side of the service.
 async fn size_of_the_table(context: &Context) -> Result<u64, TestError> {
@@ -303,7 +303,7 @@ async fn size_of_the_table(context: &Context) -> Result<u64, TestError> {
     Ok(u64::try_from(size).map_err(anyhow::Error::from)?)
 }
 
-/// Begins an export and reads its first line, which is the first record. From now on it is a client that takes nothing.
+/// Begins an export and reads its first line, which is the first record. Then the client reads nothing more.
 async fn begin(context: &Context) -> Result<Download, Failure> {
     let mut export = context.client.download(EXPORT).await?;
     export.expect_status(200).await?;
@@ -336,7 +336,7 @@ async fn expect_no_query(context: &Context, why: &str) -> TestResult {
 }
 
 /// Fails when more than three quarters of the table have come from the database for an export, though its client has taken a
-/// line. Batches under way and the sockets of a system with large buffers hold up to half of it; who reads ahead has it all.
+/// line. Batches under way and the sockets of a system with large buffers hold up to half of it; a service that reads ahead has all of it.
 fn expect_a_rest_unread(read: u64, size: u64) -> TestResult {
     const MIB: u64 = 1024 * 1024;
     let rest = size / MIB;
@@ -403,8 +403,8 @@ async fn only_a_client_that_takes_nothing_is_cut_off(context: &Context) -> TestR
             .into());
     }
 
-    // The end of its query would be no sign: what is on the way between the service and the database may be all that was left of
-    // it. Nothing else is to be seen from here.
+    // The end of its query would prove nothing: the data between the service and the database may be all that was left of
+    // it. Nothing else is visible from here.
     sleep_until(cut_off).await;
     expect_no_query(context, "a stalled export was to end").await?;
     expect_last_line(stalled, 408, "the client did not take the export in time").await
@@ -416,7 +416,7 @@ async fn a_client_that_takes_a_little_all_the_time_is_cut_off_at_the_deadline(
     let begin_after = i32::try_from(context.rows).map_err(anyhow::Error::from)?;
     let mut export = SlowExport::begin(context, begin_after).await?;
     let limit = context.settings.export_deadline + GONE_WITHIN;
-    // Never so slow that it would be cut off for taking nothing.
+    // Never so slow that it would be cut off for reading nothing.
     let gone_by = Instant::now() + limit;
     let mut running = running_query(context).await?;
     while running.is_some() && Instant::now() < gone_by {
@@ -443,7 +443,7 @@ async fn a_client_that_takes_a_little_all_the_time_is_cut_off_at_the_deadline(
     )
 }
 
-/// An export that is taken little by little.
+/// An export that is read little by little.
 struct SlowExport {
     download: Download,
     /// The id of the last record that was taken.
@@ -463,7 +463,7 @@ impl SlowExport {
         })
     }
 
-    /// Takes a little. Each record has to come after the one before, without a gap; or else the last line does.
+    /// Reads a little. Each record has to follow the one before without a gap; otherwise, the last line has to.
     async fn take_some(&mut self) -> Result<(), Failure> {
         const LITTLE: usize = 128 * 1024;
         let told = problem(408, "the client did not take the export in time");

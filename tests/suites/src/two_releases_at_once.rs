@@ -1,5 +1,5 @@
 //! Suite `two-releases-at-once` (exercise 14): a column is replaced while two releases serve requests, and at each step but the last
-//! one the earlier release can take over again.
+//! one, the earlier release can take over again.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -37,33 +37,33 @@ contract_tests! {
     ]
 }
 
-/// How many visits there were before: enough for several batches.
+/// The number of earlier visits: enough for several batches.
 const OLD: i32 = 2500;
-/// The most rows that one batch may hold.
+/// The maximum number of rows that one batch may hold.
 const BATCH: i64 = 1000;
-/// How many attempts to get the table a test watches.
+/// The number of observed attempts to lock the table.
 const ATTEMPTS: usize = 3;
-/// How many clients ask at the same time.
+/// The number of concurrent clients.
 const CLIENTS: i32 = 4;
 /// How many visits each of them makes at each step.
 const VISITS_EACH: i32 = 5;
 
-/// What a test looks for in the database, by this name.
+/// Whether the table has a column of this name.
 const COLUMN: &str = "SELECT EXISTS (SELECT FROM pg_attribute
      WHERE attrelid = 'records'::regclass AND attname = $1 AND NOT attisdropped)";
-/// The attempts to get the table that wait right now, each with a name of its own.
+/// The attempts to lock the table that wait right now, each with an id of its own.
 const WAITING: &str = "SELECT pid || ' ' || virtualtransaction FROM pg_locks
      WHERE relation = 'records'::regclass AND mode = 'AccessExclusiveLock' AND NOT granted";
 /// The visits without a time.
 const UNDATED: &str = "SELECT count(*) FROM records WHERE visited AND visited_at IS NULL";
-/// Those that nobody holds.
+/// The visits without a time that no session has locked.
 const UNDATED_AND_FREE: &str = "SELECT count(*) FROM (SELECT FROM records
      WHERE visited AND visited_at IS NULL FOR UPDATE SKIP LOCKED) AS free";
 /// The sessions of instances that read the old column: release 1 has no name, or in Kotlin that of its service.
 const READERS: &str = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
      AND backend_type = 'client backend'
      AND application_name IN ('', 'kotlin-service', 'records 2 (visited)')";
-/// The same, one by one.
+/// Their process ids.
 const READER_PIDS: &str = "SELECT pid::text FROM pg_stat_activity WHERE datname = current_database()
      AND backend_type = 'client backend'
      AND application_name IN ('', 'kotlin-service', 'records 2 (visited)')";
@@ -110,7 +110,7 @@ async fn time_of(database: &mut PgConnection, id: i32) -> sqlx::Result<Option<i6
     .await
 }
 
-/// What time it is in the database, in microseconds.
+/// The database's current time, in microseconds.
 async fn now(database: &mut PgConnection) -> sqlx::Result<i64> {
     sqlx::query_scalar("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
         .fetch_one(database)
@@ -126,7 +126,7 @@ async fn expanded(releases: &TwoReleases) -> Result<Rc<Instance>, TestError> {
     Ok(instance)
 }
 
-/// Waits until this query counts so few.
+/// Waits until this query counts at most this many.
 async fn until_at_most(
     database: &mut PgConnection,
     query: &'static str,
@@ -144,14 +144,14 @@ async fn until_all_are_dated(database: &mut PgConnection) -> TestResult {
     until_at_most(database, UNDATED, 0, "0 visits without a time").await
 }
 
-/// No time was set twice.
+/// Expects that no time was set twice.
 async fn expect_each_dated_once(database: &mut PgConnection) -> TestResult {
     let twice = "SELECT count(*) FROM (SELECT FROM audit GROUP BY id HAVING count(*) > 1) AS twice";
     let twice = count(database, twice).await?;
     expect_eq("rows whose time was set more than once", twice, 0)
 }
 
-/// A gate of the test's: whoever changes a certain row waits there until it is opened.
+/// A gate of the test's: a session that changes a certain row waits there until it is opened.
 struct Gate {
     holder: PgConnection,
 }
@@ -193,7 +193,7 @@ impl Gate {
         Ok(Gate { holder })
     }
 
-    /// Waits until somebody waits; the process in the database.
+    /// Waits until a session waits; returns its process in the database.
     async fn reached(&mut self) -> Result<i32, TestError> {
         let waiter = "SELECT pid FROM pg_locks
              WHERE locktype = 'advisory' AND objid = 4711 AND NOT granted LIMIT 1";
@@ -202,8 +202,8 @@ impl Gate {
             waiter.await.transpose()
         };
         let waiter: Option<sqlx::Result<i32>> = wait::within(LIMIT, look).await;
-        let expected = "a backfill that comes to each visit without a time";
-        Ok(waiter.ok_or_else(|| Failure::new(expected, "it has not come to one of them"))??)
+        let expected = "a backfill that reaches each visit without a time";
+        Ok(waiter.ok_or_else(|| Failure::new(expected, "it has not reached one of them"))??)
     }
 
     /// Ends the process that waits, so that it changes nothing.
@@ -220,7 +220,7 @@ impl Gate {
     }
 }
 
-/// Waits until so many attempts to get the table were seen to wait.
+/// Waits until this many attempts to lock the table were seen waiting.
 async fn see_attempts(watcher: &mut PgConnection, what: &str) -> TestResult {
     let mut seen = HashSet::new();
     let look = async || {
@@ -254,7 +254,7 @@ impl Balancer {
         self.instances.borrow_mut().push(Rc::clone(instance));
     }
 
-    /// Sends nothing more to this instance, and stops it when all that was sent is answered.
+    /// Sends nothing more to this instance, and stops it once all requests are answered.
     async fn stop(&self, instance: &Rc<Instance>) {
         let others = |other: &Rc<Instance>| !Rc::ptr_eq(other, instance);
         self.instances.borrow_mut().retain(others);
@@ -286,7 +286,7 @@ impl Balancer {
         expect_visited(&self.ask(async |client| client.get(&read).await).await?)
     }
 
-    /// Has clients visit and read, each its own records, until something has happened, and each at least a few times.
+    /// Makes clients visit and read, each its own records, until something has happened, and each at least a few times.
     async fn during<T>(
         &self,
         event: impl Future<Output = Result<T, TestError>>,
@@ -307,7 +307,7 @@ impl Balancer {
             result
         };
         let (result, failed) = tokio::join!(event, join_all(clients));
-        // What a client got comes first: it may be why nothing has happened.
+        // A client's failure comes first: it may be why nothing has happened.
         match failed.into_iter().flatten().next() {
             Some(failure) => Err(failure.into()),
             None => result,
@@ -315,7 +315,7 @@ impl Balancer {
     }
 }
 
-/// The answer is a record that was visited.
+/// Expects a record that was visited.
 fn expect_visited(answer: &Answer) -> Result<(), Failure> {
     answer.expect_status(200)?;
     let record: serde_json::Value = serde_json::from_slice(answer.body()).unwrap_or_default();
@@ -344,7 +344,7 @@ async fn an_open_export_costs_nobody_a_read(releases: &TwoReleases) -> TestResul
             lines.any(|line| line.contains("in the way") && line.contains(&holder.to_string()))
         };
         let log = wait::last_within(LIMIT, async || later.logged(), says_who).await;
-        let expected = format!("a line of the log that says who is in the way: the process {holder}");
+        let expected = format!("a log line that names the process in its way, {holder}");
         expect(says_who(&log), expected, "none")
     };
     Balancer::of(&[&earlier]).during(waiting).await?;
@@ -484,7 +484,7 @@ async fn two_instances_share_the_backfill(releases: &TwoReleases) -> TestResult 
     expanded(releases).await?;
     gate.reached().await?;
     releases.ready(Release::Two).await?;
-    let what = "0 visits without a time but those that the first instance holds";
+    let what = "no visits without a time, except those that the first instance holds";
     until_at_most(&mut database, UNDATED_AND_FREE, 0, what).await?;
     let held = count(&mut database, UNDATED).await?;
     expect_at_most(BATCH, "visits in one batch", held)?;
@@ -503,13 +503,13 @@ async fn one_held_row_holds_up_no_other(releases: &TwoReleases) -> TestResult {
     let hold = sqlx::query("SELECT id FROM records WHERE id = $1 FOR UPDATE");
     hold.bind(OLD - 10).execute(&mut *held).await?;
     gate.open().await?;
-    let what = "1 visit without a time: the one that somebody else holds";
+    let what = "1 visit without a time: the one that another session holds";
     until_at_most(&mut database, UNDATED, 1, what).await?;
     held.rollback().await?;
     until_all_are_dated(&mut database).await
 }
 
-/// Waits until the index is valid; its identity.
+/// Waits until the index is valid; returns its identity.
 async fn valid_index(database: &mut PgConnection) -> Result<i64, TestError> {
     let look = async || sqlx::query_as(INDEX).fetch_optional(&mut *database).await;
     let valid = |index: &sqlx::Result<Option<(i64, bool)>>| {
@@ -522,7 +522,7 @@ async fn valid_index(database: &mut PgConnection) -> Result<i64, TestError> {
     }
 }
 
-/// Has release 2 expand the schema, takes the index away that it has made, and leaves it a visit to fill.
+/// Lets release 2 expand the schema, drops the index that it has built, and leaves it a visit to fill.
 async fn expanded_without_index(
     releases: &TwoReleases,
     database: &mut PgConnection,
@@ -532,7 +532,7 @@ async fn expanded_without_index(
     until_all_are_dated(database).await?;
     valid_index(database).await?;
     first.stop().await;
-    // A visit without a time, as if it had been so before.
+    // A visit without a time, as if it were an old one.
     database
         .execute(
             "DROP INDEX records_undated;
@@ -543,7 +543,7 @@ async fn expanded_without_index(
     Ok(())
 }
 
-/// Waits until an index is in the making; its identity.
+/// Waits until an index is being built; returns its identity.
 async fn index_in_the_making(database: &mut PgConnection) -> Result<i64, TestError> {
     let look = async || {
         let index: sqlx::Result<Option<(i64, bool)>> =
@@ -551,7 +551,7 @@ async fn index_in_the_making(database: &mut PgConnection) -> Result<i64, TestErr
         index.transpose()
     };
     let index = wait::within(LIMIT, look).await;
-    let none = || Failure::new("an index records_undated in the making", "none");
+    let none = || Failure::new("an index records_undated that is being built", "none");
     let (identity, _) = index.ok_or_else(none)??;
     Ok(identity)
 }
@@ -589,7 +589,7 @@ async fn an_index_in_the_making_is_left_alone(releases: &TwoReleases) -> TestRes
     export.execute(snapshot).await?;
     let killed = releases.ready(Release::Two).await?;
     let in_the_making = index_in_the_making(&mut database).await?;
-    // The process in the database lives on, and builds.
+    // The process in the database keeps running, and builds.
     killed.kill();
     let second = releases.ready(Release::Two).await?;
     two_at_the_index(&mut database).await;
@@ -599,10 +599,10 @@ async fn an_index_in_the_making_is_left_alone(releases: &TwoReleases) -> TestRes
     let whole = valid_index(&mut database).await?;
     expect(
         whole == in_the_making,
-        "the index that was in the making when release 2 was started again",
-        "another one: the first one was taken away",
+        "the index that was being built when release 2 was started again",
+        "another one: the first one was dropped",
     )?;
-    // Whoever drops it while it is built waits for the build, which waits in turn: the database ends one of the two, and it may be either.
+    // A session that drops it during the build waits for the build, which waits in turn: the database ends either of the two.
     let logged = second.logged();
     let failed = logged.lines().find(|line| line.contains("trying again"));
     expect(failed.is_none(), "an instance that leaves the build alone", failed.unwrap_or_default())
@@ -624,7 +624,7 @@ async fn two_instances_build_one_index(releases: &TwoReleases) -> TestResult {
     expect(whole == in_the_making, "the first instance's index", "another one: it was built twice")?;
     let logged = builder.logged() + &other.logged();
     let failed = logged.lines().find(|line| line.contains("trying again"));
-    expect(failed.is_none(), "two instances that don't hold up each other", failed.unwrap_or_default())
+    expect(failed.is_none(), "two instances that don't block each other", failed.unwrap_or_default())
 }
 
 async fn a_database_away_costs_the_backfill_nothing(releases: &TwoReleases) -> TestResult {
@@ -659,7 +659,7 @@ async fn the_switch_waits_for_the_last_row(releases: &TwoReleases) -> TestResult
     let switched = releases.start(Release::TwoSwitched).await?;
     let says_how_many = |log: &String| log.lines().any(|line| line.contains("VISITED_FROM") && line.contains("47"));
     let log = wait::last_within(LIMIT, async || switched.logged(), says_how_many).await;
-    let expected = format!("a line of the log that names VISITED_FROM and the {FEW} visits without a time");
+    let expected = format!("a log line that names VISITED_FROM and the {FEW} visits without a time");
     expect(says_how_many(&log), expected, "none")?;
     let answer = switched.client.get("/ready").await?;
     answer.expect_problem(503, "the schema is not up to date yet")?;
@@ -671,8 +671,8 @@ async fn the_switch_waits_for_the_last_row(releases: &TwoReleases) -> TestResult
     Ok(())
 }
 
-/// Runs `contract` as a role of its own, which owns the table, and which isn't told of what type the sessions of other roles are. As
-/// the usual role where the server lets nobody make another.
+/// Runs `contract` as a role of its own, which owns the table, and which can't see the type of other roles' sessions. As
+/// the usual role if the server doesn't allow another.
 async fn contract_by_another_role(releases: &TwoReleases, database: &mut PgConnection) -> Result<Ended, TestError> {
     let role: String = sqlx::query_scalar("SELECT current_database() || '_two'")
         .fetch_one(&mut *database)
@@ -705,7 +705,7 @@ async fn the_old_column_stays_while_release_1_runs(releases: &TwoReleases) -> Te
     let mut database = releases.connect().await?;
     expanded(releases).await?.stop().await;
     let switched = releases.ready(Release::TwoSwitched).await?;
-    // Each of them alone keeps the column.
+    // Each of them alone keeps the column from being dropped.
     for (release, name) in [(Release::One, "release 1"), (Release::Two, "release 2 before its switch")] {
         let reader = releases.ready(release).await?;
         let contract = async {
@@ -737,7 +737,7 @@ async fn the_old_column_stays_while_release_1_runs(releases: &TwoReleases) -> Te
         let late = releases.start(release).await?;
         let names_it = |log: &String| log.lines().any(|line| line.contains("visited") && line.contains("no longer"));
         let log = wait::last_within(LIMIT, async || late.logged(), names_it).await;
-        expect(names_it(&log), "a line of the log that names the column that is gone", "none")?;
+        expect(names_it(&log), "a log line that names the missing column", "none")?;
         let answer = late.client.get("/ready").await?;
         answer.expect_problem(503, "the schema is not up to date yet")?;
     }
@@ -821,7 +821,7 @@ async fn back_and_forth_at_every_step(releases: &TwoReleases) -> TestResult {
         let earlier = releases.ready(Release::One).await?;
         balancer.add(&earlier);
         balancer.stop(&switched).await;
-        // And forward again.
+        // Forward again.
         let switched = releases.ready(Release::TwoSwitched).await?;
         balancer.add(&switched);
         balancer.stop(&earlier).await;

@@ -45,17 +45,17 @@ contract_tests! {
     ]
 }
 
-/// The longest text of a message and the longest message, in bytes.
+/// The maximum sizes of a message's text and of a message, in bytes.
 const MAX_TEXT: usize = 1024;
 const MAX_MESSAGE: usize = 8192;
-/// How many messages are sent before those are awaited that come of them.
+/// The number of messages that are sent before their deliveries are awaited.
 const WINDOW: usize = 16;
 /// How many messages are sent in one go, and to how many peers that read them.
 const IN_ONE_GO: usize = 1_000;
 const QUICK_READERS: usize = 10;
-/// How much is sent to a peer that does not read, in bytes: far more than its inbox and its connection hold.
+/// The bytes that are sent to a peer that does not read: far more than its inbox and its connection hold.
 const TOO_MUCH: usize = 8 << 20;
-/// The longest that any of two thousand peers waits for its socket.
+/// The maximum time that any of two thousand peers waits for its socket.
 const ALL_AT_ONCE: Duration = Duration::from_secs(30);
 
 /// A peer with its socket.
@@ -82,17 +82,17 @@ impl ConnectedPeer {
         self.socket.say(json!({"text": text})).await
     }
 
-    /// What comes next is this text from the peer with this name.
+    /// Expects this text next, from the peer with this name.
     pub(crate) async fn hears(&mut self, from: &str, text: &str) -> TestResult {
         self.socket.expect_text(delivered(from, text)).await
     }
 
-    /// What comes next is that there is something wrong with what it has sent.
+    /// Expects an error about its own message next.
     pub(crate) async fn hears_error(&mut self, error: &str) -> TestResult {
         self.socket.expect_text(json!({"error": error})).await
     }
 
-    /// What it sends to itself comes next: it is there, and nothing else has come before.
+    /// Sends a message to itself, and expects it next: the peer is there, and nothing else has come before.
     pub(crate) async fn hears_itself(&mut self, text: &str) -> TestResult {
         let name = self.name.clone();
         self.tell(&name, text).await?;
@@ -104,12 +104,12 @@ fn path(name: &str) -> String {
     format!("/peers/{name}")
 }
 
-/// What arrives of a message.
+/// The delivered form of a message.
 fn delivered(from: &str, text: &str) -> Value {
     json!({"from": from, "text": text})
 }
 
-/// What a sender is told when there is no such peer.
+/// The answer to a sender if there is no such peer.
 fn nobody(name: &str) -> String {
     format!("there is no peer with the name {name}")
 }
@@ -122,7 +122,7 @@ async fn a_message_arrives_at_the_peer_it_is_for(context: &Context) -> TestResul
     ben.hears("ada", "for Ben").await?;
     let with_more = json!({"to": "cleo", "text": "for Cleo", "ignored": 1});
     ben.socket.say(with_more).await?;
-    // What was for Ben has not come before.
+    // The message for Ben has not come before.
     cleo.hears("ben", "for Cleo").await?;
     cleo.hears_itself("for myself").await
 }
@@ -183,7 +183,7 @@ async fn a_request_without_an_upgrade_answers_426(context: &Context) -> TestResu
             .expect_header("Upgrade", "websocket")?
             .expect_header("Sec-WebSocket-Version", "13")?;
     }
-    // A HEAD is no GET, whatever else it asks for.
+    // A HEAD isn't a GET, whatever else it asks for.
     for client in [&context.client, &sockets] {
         client.head("/peers/emil").await?.expect_status(426)?;
     }
@@ -273,7 +273,7 @@ async fn a_text_arrives_as_it_was_sent(context: &Context) -> TestResult {
     for text in texts {
         lea.tell("lea", text).await?;
         let (event, expected) = (lea.socket.next().await?, delivered("lea", text));
-        // How a text is escaped is each implementation's own matter.
+        // Implementations may escape a text differently.
         let arrived = match &event {
             Event::Text(json) => serde_json::from_str(json).ok(),
             _ => None,
@@ -307,7 +307,7 @@ async fn a_ping_is_answered(context: &Context) -> TestResult {
     max.expect(&Event::Pong(payload)).await
 }
 
-/// After this, the socket of a peer of its own is closed with this code, and that of another peer works on.
+/// Expects that the socket of a new peer is then closed with this code, and that of another peer still works.
 pub(crate) async fn closes_with(
     context: &Context,
     name: &str,
@@ -329,7 +329,7 @@ async fn a_binary_message_closes_with_1003(context: &Context) -> TestResult {
 }
 
 async fn a_message_that_is_too_large_closes_with_1009(context: &Context) -> TestResult {
-    // The head of a frame says how long it is. Whoever waits for all of it has to keep all of it.
+    // The head of a frame announces its length. A service that waits for all of it has to buffer all of it.
     let announced = async |peer: &mut Socket| {
         let (text, masked) = (0x81, 0x80);
         let mut head = vec![text, masked | 126];
@@ -354,7 +354,7 @@ async fn a_text_that_is_not_utf8_closes_with_1007(context: &Context) -> TestResu
     closes_with(context, "not-utf8", 1007, wrong).await
 }
 
-/// Whether the service says to this peer that the other one is not there. It asks by a message.
+/// Whether the service tells this peer that the other one is not there, in answer to a message.
 async fn misses(peer: &mut ConnectedPeer, other: &str) -> Result<bool, Failure> {
     let name = peer.name.clone();
     peer.tell(other, "").await?;
@@ -371,7 +371,7 @@ async fn misses(peer: &mut ConnectedPeer, other: &str) -> Result<bool, Failure> 
     }
 }
 
-/// Has windows of messages sent until another peer is not there any more, which is asked after each of them.
+/// Sends windows of messages until another peer is gone, which is checked after each of them.
 async fn until_removed(
     sender: &mut ConnectedPeer,
     mut window_removed_it: impl AsyncFnMut(&mut ConnectedPeer) -> Result<bool, TestError>,
@@ -387,7 +387,7 @@ async fn until_removed(
     Err(sender.socket.failure(expected, got).into())
 }
 
-/// The same with messages to that peer alone.
+/// Sends windows of messages to that peer alone until it is gone.
 async fn fill_inbox(sender: &mut ConnectedPeer, idle: &str) -> TestResult {
     let text = "x".repeat(MAX_TEXT);
     until_removed(sender, async |sender| {
@@ -399,7 +399,7 @@ async fn fill_inbox(sender: &mut ConnectedPeer, idle: &str) -> TestResult {
     .await
 }
 
-/// Whether there is a peer with this name. A message to it would say so as well, but would take a place in its inbox.
+/// Whether there is a peer with this name. A message to it would show that as well, but would take up room in its inbox.
 async fn is_there(context: &Context, name: &str) -> Result<bool, Failure> {
     let opened = context.client.open(&path(name)).await?;
     Ok(matches!(opened, Opened::Refused(answer) if answer.status() == 409))
@@ -409,7 +409,7 @@ async fn a_peer_that_does_not_read_is_removed(context: &Context) -> TestResult {
     let mut idle = ConnectedPeer::enter(context, "idle").await?;
     let mut nora = ConnectedPeer::enter(context, "nora").await?;
     fill_inbox(&mut nora, "idle").await?;
-    // It may read what was on its way, and then that it is closed, if it can still be told.
+    // It may read what was on its way, and then the close, if that could still be sent.
     let code = idle.socket.end().await?;
     expect(
         code.is_none_or(|code| code == 1013),
@@ -418,7 +418,7 @@ async fn a_peer_that_does_not_read_is_removed(context: &Context) -> TestResult {
     )
 }
 
-/// It sends many times what an inbox holds, in one go, to each of a few peers that read all the time.
+/// Sends many times what an inbox holds, in one go, to each of a few peers that read all the time.
 async fn a_quick_sender_removes_nobody_who_reads(context: &Context) -> TestResult {
     let mut hasty = ConnectedPeer::enter(context, "hasty").await?;
     let readers = (0..QUICK_READERS).map(async |reader| {

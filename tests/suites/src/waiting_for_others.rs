@@ -1,5 +1,5 @@
-//! Suite `waiting-for-others` (exercise 12): a record comes with a price that another service knows, and whatever becomes of that
-//! service, this one answers in time and has everything else to offer.
+//! Suite `waiting-for-others` (exercise 12): a record comes with a price from another service, and whatever happens to that
+//! service, this one answers in time, and everything else still works.
 
 use std::pin::{Pin, pin};
 use std::time::Duration;
@@ -38,13 +38,13 @@ contract_tests! {
     ]
 }
 
-/// The longest that a test waits for what a service does to its upstream.
+/// The maximum time that a test waits for what a service does to its upstream.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Requests in a row, and how many connections they may need: one may be closed by either side between two of them.
 const IN_A_ROW: usize = 40;
 const FEW: usize = 4;
 
-/// The contract's answers where there is no price.
+/// The contract's answers if there is no price.
 fn is_late(answer: &Answer) -> Result<&Answer, Failure> {
     answer.expect_problem(504, "the price did not come in time")
 }
@@ -59,7 +59,7 @@ struct PricedRecord {
     cents: i64,
 }
 
-/// The answer is the record with this id, with the price that the upstream knows.
+/// Expects the record with this id, with the upstream's price.
 async fn expect_price(context: &Context, id: i32, answer: &Answer) -> TestResult {
     let record = RecordRow::load(&mut *context.database.lock().await, id).await?;
     let cents = upstream::cents(id);
@@ -67,12 +67,12 @@ async fn expect_price(context: &Context, id: i32, answer: &Answer) -> TestResult
     Ok(())
 }
 
-/// All is well: a price comes.
+/// Expects a price.
 async fn expect_a_price(context: &Context) -> TestResult {
     expect_price(context, 1, &context.client.get("/price/1").await?).await
 }
 
-/// Asks for the prices of as many records as there may be calls, from this id on.
+/// Requests the prices of as many records as there may be calls, from this id on.
 async fn ask_for_prices(context: &Context, first: i32) -> Vec<Result<Answer, Failure>> {
     let ids = (first..).take(LIMIT.into());
     let paths: Vec<String> = ids.map(|id| format!("/price/{id}")).collect();
@@ -86,7 +86,7 @@ async fn until(upstream: &Upstream, what: &str, is_so: impl Fn(&Counts) -> bool)
     expect(seen.is_ok(), what, got())
 }
 
-/// The same while somebody waits for an answer, who must not have it before: then there is nothing more to wait for.
+/// The same while a client waits for an answer, which it must not get before: then there is nothing more to wait for.
 async fn until_while<A>(
     asked: Pin<&mut impl Future<Output = A>>,
     upstream: &Upstream,
@@ -103,7 +103,7 @@ async fn until_while<A>(
     }
 }
 
-/// Waits until as many calls are under way as may be, for those who have asked.
+/// Waits until the maximum number of calls is under way, for these requests.
 async fn until_gathered<A>(
     asked: Pin<&mut impl Future<Output = A>>,
     upstream: &Upstream,
@@ -218,9 +218,9 @@ async fn no_more_calls_are_under_way_than_allowed(
     too_many?;
     expect_each(&first, has_status(200))?;
     let most = upstream.counts().most_under_way;
-    let what = "calls at a time, which UPSTREAM_LIMIT says";
+    let what = "calls at a time, as UPSTREAM_LIMIT says";
     expect_at_most(LIMIT.into(), what, most)?;
-    // Every place has come back.
+    // Every permit has come back.
     expect_each(&ask_for_prices(context, 1).await, has_status(200))
 }
 
@@ -267,7 +267,7 @@ async fn the_deadline_covers_the_database_as_well(
     _upstream: &Upstream,
 ) -> TestResult {
     let database = &mut *context.database.lock().await;
-    // The database would give the query up at its own limit, which is later.
+    // The database would end the query at its own limit, which is later.
     let lock = lock_the_records(database).await?;
     let answer = context.client.get("/price/1").await;
     lock.rollback().await?;
@@ -275,7 +275,7 @@ async fn the_deadline_covers_the_database_as_well(
     Ok(())
 }
 
-/// Asks while every query waits, and lets the database go on when this one does.
+/// Sends a request while every query waits, and lets the database continue once this query waits.
 async fn ask_while_the_database_is_slower(
     context: &Context,
     path: &str,

@@ -1,5 +1,5 @@
-//! Suite `who-is-asking` (exercise 16): the service takes the access tokens of an issuer beside its API keys, whatever somebody makes up
-//! as a token, and whatever becomes of the issuer.
+//! Suite `who-is-asking` (exercise 16): the service accepts the access tokens of an issuer beside its API keys, whatever strangers make up
+//! as a token, and whatever happens to the issuer.
 
 mod bringing;
 mod hostile;
@@ -50,19 +50,19 @@ contract_tests! {
     ],
 }
 
-/// Requests that come at the same time with a key that is new.
+/// Concurrent requests with a key that is new.
 const AT_ONCE: usize = 50;
-/// Requests with keys that nobody knows, and how many of them come at the same time.
+/// Requests with unknown keys, and how many of them are sent at the same time.
 const STORM: usize = 1000;
 const WAVE: usize = 250;
 
 /// Requests with unknown keys that wait while the issuer hangs.
 const WAITING: usize = 4;
 
-/// The scope of those who may write.
+/// The scope for writing.
 const WRITE: &str = "records:write";
 
-/// What those get who have brought nothing that counts: both ways to do better.
+/// Expects the answer to a request without valid credentials: both ways to authenticate.
 fn names_both_ways(answer: &Answer) -> Result<&Answer, Failure> {
     let detail = "an access token is required, in the header Authorization, or a valid API key, in the header X-API-Key or the query \
                   parameter api_key";
@@ -93,7 +93,7 @@ async fn until(issuer: &Issuer, what: &str, is_so: impl Fn(&Counts) -> bool) -> 
     expect(seen.is_ok(), what, format!("the issuer has counted: {:?}", issuer.counts()))
 }
 
-/// Waits until the service has asked for its keys once more, and has its answer.
+/// Waits until the service has fetched the keys once more.
 async fn until_renewed(issuer: &Issuer) -> TestResult {
     let calls = issuer.counts().calls;
     let what = "another request for the keys, in the background";
@@ -134,7 +134,7 @@ async fn rightful_tokens_are_accepted(
     let visits = client.post_body("/visits", Body::json(r#"{"ids":[1]}"#)).await?;
     visits.expect_status(200)?;
 
-    // A service may leave EdDSA out.
+    // EdDSA is optional.
     let token = issuer.rightful(&keys.ed25519, ED25519, READ).await?;
     let answer = bearing(context, &token).get("/read/1").await?;
     if answer.status() != 200 {
@@ -293,7 +293,7 @@ async fn a_thousand_unknown_keys_do_not_ask_a_thousand_times(
     let most = 1 + times_in(took, cooldown) + renewals_in(context, took);
     let what = format!("requests for the keys, for {STORM} unknown ones in {} ms", took.as_millis());
     expect_at_most(most, &what, calls)?;
-    // The storm delays nobody whose key is new.
+    // The storm doesn't delay a client whose key is new.
     issuer.publish_too(jwk(&keys.p256, "after-the-storm")).await;
     let token = issuer.rightful(&keys.p256, "after-the-storm", READ).await?;
     until_status(context, &token, 200).await
@@ -356,7 +356,7 @@ async fn one_odd_key_spoils_no_other(
     ];
     published(context, issuer, keys, odd).await?;
     known.each(["/read/1"], has_status(200)).await?;
-    // What is no set of keys changes nothing, and is not followed.
+    // An answer that isn't a key set changes nothing, and redirects aren't followed.
     let trap = Issuer::trap().await?;
     let elsewhere = format!(
         "HTTP/1.1 302 Found\r\nLocation: {}/jwks\r\nContent-Length: 0\r\n\r\n",

@@ -42,20 +42,20 @@ contract_tests! {
     ]
 }
 
-/// How long a visit may be on its way to the other table: many times `VISITS_POLL_MS`.
+/// The maximum time of a visit on its way to the other table: many times `VISITS_POLL_MS`.
 const SOON: Duration = Duration::from_secs(10);
-/// How many clients ask at the same time.
+/// The number of concurrent clients.
 const CLIENTS: i32 = 4;
-/// How often all of them visit while visits are passed on.
+/// The visits of each client while visits are passed on.
 const PASSED_ON: usize = 10;
 /// The first of the records that are visited while Kotlin is killed, and how many each client could visit.
 const FIRST: i32 = 300;
 const MANY: i32 = 2000;
-/// How many switches there are under load.
+/// The number of switches under load.
 const SWITCHES: usize = 10;
-/// How many reads a test has looked at while nothing can be compared.
+/// The number of reads that are sent while nothing can be compared.
 const READS: i32 = 1000;
-/// The most of them that may wait.
+/// The maximum number of them that may wait.
 const WAITING: i64 = 100;
 
 /// Nothing is left to apply.
@@ -64,7 +64,7 @@ const NOTHING_WAITS: &str = "SELECT NOT EXISTS (SELECT FROM visits_outbox WHERE 
 const NOTHING_ASIDE: &str = "SELECT NOT EXISTS (SELECT FROM visits_outbox WHERE reason IS NOT NULL)";
 /// The records that are visited.
 const VISITED: &str = "SELECT id FROM records WHERE visited ORDER BY id";
-/// Kotlin's owner has given visits to the target.
+/// Moves visits from Kotlin to the target.
 const RUST_OWNS: [&str; 2] = [
     "UPDATE visits_ownership SET owner = 'none', epoch = 2",
     "UPDATE visits_ownership SET owner = 'rust', epoch = 2",
@@ -89,7 +89,7 @@ async fn is_so(database: &mut PgConnection, query: &str) -> sqlx::Result<bool> {
     sqlx::query_scalar(query).fetch_one(database).await
 }
 
-/// Waits until this is so.
+/// Waits until this query is true.
 async fn until(database: &mut PgConnection, query: &str, what: &str) -> TestResult {
     let look = async || is_so(&mut *database, query).await;
     let seen = wait::last_within(SOON, look, |seen| !matches!(seen, Ok(false))).await?;
@@ -116,7 +116,7 @@ async fn until_applied(database: &mut PgConnection) -> TestResult {
     expect(nothing, "no event that was put aside", "there is one")
 }
 
-/// A visit, or one that is taken back, as Kotlin writes it.
+/// A visit, or the reversal of one, as Kotlin writes it.
 fn noted(id: i32, visited: bool) -> String {
     format!(
         "UPDATE records SET visited = {visited} WHERE id = {id};
@@ -124,14 +124,14 @@ fn noted(id: i32, visited: bool) -> String {
     )
 }
 
-/// A gate of the test's: whoever does a certain thing waits there until it is opened.
+/// A gate of the test's: a session that does a certain thing waits there until it is opened.
 struct Gate {
     holder: PgConnection,
     table: &'static str,
 }
 
 impl Gate {
-    /// A gate for what this says, `BEFORE UPDATE` for instance, of rows (or statements) for which this is so.
+    /// A gate at an event, `BEFORE UPDATE` for instance, for rows (or statements) that meet the condition.
     async fn at(
         mut holder: PgConnection,
         event: &str,
@@ -153,7 +153,7 @@ impl Gate {
         Ok(Gate { holder, table })
     }
 
-    /// Waits until somebody waits; the process in the database.
+    /// Waits until a session waits; returns its process in the database.
     async fn reached(&mut self, what: &str) -> Result<i32, TestError> {
         let waiter = "SELECT pid FROM pg_locks JOIN pg_database ON pg_database.oid = database
              WHERE datname = current_database() AND locktype = 'advisory' AND objid = 4711
@@ -163,7 +163,7 @@ impl Gate {
             waiter.await.transpose()
         };
         let waiter: Option<sqlx::Result<i32>> = wait::within(LIMIT, look).await;
-        let failure = || Failure::new(what, format!("nobody, within {} s", LIMIT.as_secs()));
+        let failure = || Failure::new(what, format!("no session, within {} s", LIMIT.as_secs()));
         Ok(waiter.ok_or_else(failure)??)
     }
 
@@ -179,7 +179,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Opens it for good.
+    /// Opens the gate for good.
     async fn remove(mut self) -> TestResult {
         self.open().await?;
         run(&mut self.holder, &format!("DROP TRIGGER a_gate ON {}", self.table)).await
@@ -190,7 +190,7 @@ fn rows(condition: &str) -> String {
     format!("ROW WHEN ({condition})")
 }
 
-// Two truths.
+// Two tables.
 
 async fn an_event_that_commits_late_is_not_skipped(services: &TwoServices) -> TestResult {
     let (mut kotlin, mut late) = (services.kotlin_database().await?, services.kotlin_database().await?);
@@ -216,7 +216,7 @@ async fn an_older_event_never_wins(services: &TwoServices) -> TestResult {
     until_applied(&mut kotlin).await?;
     expect_eq("record 3 visited, which was taken back last", visited(&mut rust, 3).await?, false)?;
     expect_eq("record 4 visited, which was visited last", visited(&mut rust, 4).await?, true)?;
-    // The older ones come again, and one that nobody has seen comes late.
+    // The older ones come again, and a new one comes late.
     run(&mut kotlin, &events("(101, 3, true), (103, 4, false)")).await?;
     run(&mut kotlin, &events("(110, 5, false)")).await?;
     until_applied(&mut kotlin).await?;
@@ -271,7 +271,7 @@ async fn two_workers_share(services: &TwoServices) -> TestResult {
     gate.reached("the event of a visit, before it is applied").await?;
     run(&mut kotlin, &noted(11, true)).await?;
     until_visited(&mut rust, 11).await?;
-    // The other one comes to the record that the first one is at.
+    // The other worker reaches the record that the first one is at.
     run(&mut kotlin, &noted(10, false)).await?;
     run(&mut kotlin, &noted(12, true)).await?;
     gate.remove().await?;
@@ -291,8 +291,8 @@ async fn a_poison_event_steps_aside(services: &TwoServices) -> TestResult {
     until(&mut kotlin, aside, "an event with a reason, for a record that isn't there").await?;
     let is_told = |log: &String| log.lines().any(|line| line.contains("99000001"));
     let log = wait::last_within(LIMIT, async || service.logged(), is_told).await;
-    expect(is_told(&log), "a line of the log that names record 99000001", "none")?;
-    // Somebody adds the record, and has the event tried again.
+    expect(is_told(&log), "a log line that names record 99000001", "none")?;
+    // The record is added, and the event tried again.
     run(
         &mut rust,
         "INSERT INTO records (id, value, odd, divisible_by_3) VALUES (99000001, '', true, false)",
@@ -330,7 +330,7 @@ async fn an_outage_makes_no_poison(services: &TwoServices) -> TestResult {
     run(&mut kotlin, &noted(31, true)).await?;
     let waits = |log: &String| log.lines().any(|line| line.contains("outbox of kotlin waits"));
     let log = wait::last_within(LIMIT, async || service.logged(), waits).await;
-    expect(waits(&log), "a line of the log that says that the outbox of kotlin waits", "none")?;
+    expect(waits(&log), "a log line that says that the outbox of kotlin waits", "none")?;
     let nothing = is_so(&mut kotlin, NOTHING_ASIDE).await?;
     expect(nothing, "no event that was put aside", "there is one, and nothing is wrong with it")?;
     line.restore().await;
@@ -346,7 +346,7 @@ async fn a_deaf_listener_loses_nothing(services: &TwoServices) -> TestResult {
     let _service = services.start_behind(line.url(), to_rust.url()).await?;
     run(&mut kotlin, &noted(40, true)).await?;
     until_visited(&mut rust, 40).await?;
-    // Whatever is open now is lost, and neither side is told. Twice: a worker that was just asking has noticed the first time.
+    // All open connections are lost silently. Twice: a worker in the middle of a query has noticed the first time.
     for id in [41, 42] {
         until_applied(&mut kotlin).await?;
         line.lose();
@@ -418,20 +418,20 @@ async fn the_fingerprint_names_the_row_that_bypassed(services: &TwoServices) -> 
     proven
 }
 
-// Looking.
+// Comparing.
 
-/// How often a look has ended so, as the service has counted.
+/// The service's count of comparisons with this result.
 async fn counted(database: &mut PgConnection, what: &str) -> sqlx::Result<i64> {
     let query = format!("SELECT coalesce(sum({what}), 0)::bigint FROM visits_compared");
     sqlx::query_scalar(AssertSqlSafe(query)).fetch_one(database).await
 }
 
-/// Waits until so many looks have ended so.
+/// Waits until this many comparisons have this result.
 async fn until_counted(database: &mut PgConnection, what: &str, many: i64) -> TestResult {
     let look = async || counted(&mut *database, what).await;
     let enough = |seen: &sqlx::Result<i64>| !matches!(seen, Ok(seen) if *seen < many);
     let seen = wait::last_within(LIMIT, look, enough).await?;
-    expect_eq(&format!("looks that were counted as {what}"), seen, many)
+    expect_eq(&format!("comparisons that were counted as {what}"), seen, many)
 }
 
 /// Record 5, as the contract has it.
@@ -452,7 +452,7 @@ async fn the_client_never_waits_for_the_copy(services: &TwoServices) -> TestResu
     kotlin.let_go();
     let mut rust = services.rust_database().await?;
     let all = "SELECT coalesce(sum(same + dropped + failed), 0)::bigint = 1000 FROM visits_compared";
-    until(&mut rust, all, "1000 reads that were looked at or dropped").await?;
+    until(&mut rust, all, "1000 reads that were compared or dropped").await?;
     let looked_at = counted(&mut rust, "same + failed").await?;
     let what = "reads that waited while nothing could be compared";
     expect_at_most(WAITING, what, looked_at)
@@ -480,7 +480,7 @@ async fn a_difference_is_told_without_the_key(services: &TwoServices) -> TestRes
         different += i64::from(*verdict == "different");
         until_counted(&mut rust, "same + different + moving + late + failed", same + different).await?;
         let found = (counted(&mut rust, "same").await?, counted(&mut rust, "different").await?);
-        let what = format!("looks that are the same, and that differ, after Kotlin has answered {body}");
+        let what = format!("comparisons with the same result, and with differences, after Kotlin has answered {body}");
         expect_eq(&what, found, (same, different))?;
     }
     let log = service.logged();
@@ -488,8 +488,8 @@ async fn a_difference_is_told_without_the_key(services: &TwoServices) -> TestRes
         let mut lines = log.lines();
         lines.any(|line| line.contains("differ") && line.contains('5') && line.contains(member))
     };
-    expect(names("value"), "a line of the log with id 5 and the member value", "none")?;
-    expect(names("odd"), "a line of the log with id 5 and the member odd", "none")?;
+    expect(names("value"), "a log line with id 5 and the member value", "none")?;
+    expect(names("odd"), "a log line with id 5 and the member odd", "none")?;
     let told = log.contains(services.key());
     expect(!told, "a log without the key", "a line that has it")
 }
@@ -502,7 +502,7 @@ async fn a_record_that_moves_is_no_difference(services: &TwoServices) -> TestRes
     service.client.get("/look/5").await?.expect_status(204)?;
     until_counted(&mut rust, "same + different + moving + late + failed", 1).await?;
     let moving = counted(&mut rust, "moving").await?;
-    expect_eq("looks at a record that moves, counted as moving", moving, 1)
+    expect_eq("comparisons of a record that changes, counted as moving", moving, 1)
 }
 
 async fn a_difference_that_lag_explains_is_late(services: &TwoServices) -> TestResult {
@@ -521,7 +521,7 @@ async fn a_difference_that_lag_explains_is_late(services: &TwoServices) -> TestR
     service.client.get("/look/5").await?.expect_status(204)?;
     until_counted(&mut rust, "same", 1).await?;
     expect_eq("differences", counted(&mut rust, "different").await?, 0)?;
-    // Rust owns visits, and one is taken back while the look waits for its own table. Kotlin isn't told yet.
+    // Rust owns visits, and one is taken back while the comparison waits for its own table. Kotlin doesn't have it yet.
     run(&mut kotlin_database, RUST_OWNS[0]).await?;
     run(&mut rust, RUST_OWNS[1]).await?;
     let holder = services.kotlin_database().await?;
@@ -533,7 +533,7 @@ async fn a_difference_that_lag_explains_is_late(services: &TwoServices) -> TestR
     service.client.get("/look/5").await?.expect_status(204)?;
     let waits = "SELECT EXISTS (SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database
          WHERE datname = current_database() AND relation = 'records'::regclass AND NOT granted)";
-    until(&mut rust, waits, "a look that reads its own table").await?;
+    until(&mut rust, waits, "a comparison that reads its own table").await?;
     visit.commit().await?;
     gate.reached("the event of a visit on its way to kotlin").await?;
     until_counted(&mut rust, "late + different", 2).await?;
@@ -543,7 +543,7 @@ async fn a_difference_that_lag_explains_is_late(services: &TwoServices) -> TestR
 
 // The switch, and the way back.
 
-/// Kotlin is killed while clients visit, and one of them is between the two writes of its visit. Whatever was visited is told.
+/// Kotlin is killed while clients visit, and one of them is between the two writes of its visit. Every visit has its event.
 async fn kotlin_dies_under_load(kotlin: &mut PgConnection, services: &TwoServices) -> TestResult {
     let holder = services.kotlin_database().await?;
     let between = rows(&format!("NEW.id = {FIRST}"));
@@ -610,7 +610,7 @@ async fn a_visit_and_its_event_live_or_die_together(services: &TwoServices) -> T
         crashed?;
         gate.remove().await?;
         let visited = visited(&mut rust, id).await?;
-        let what = format!("record {id} visited, after a crash {when}: nobody will be told of it");
+        let what = format!("record {id} visited, after a crash {when}: it has no event");
         expect_eq(&what, visited, false)?;
     }
     // And without a crash, both are there.
@@ -696,7 +696,7 @@ async fn a_late_writer_is_refused_and_its_client_served(services: &TwoServices) 
     expect(nothing, "no visit that Kotlin has written after the switch", "there is one")
 }
 
-/// How many of the two own visits, as both databases have it.
+/// The number of owners of visits, according to both databases.
 async fn owners(kotlin: &mut PgConnection, rust: &mut PgConnection) -> sqlx::Result<u8> {
     let mine = "SELECT owner = me FROM visits_ownership";
     Ok(u8::from(is_so(kotlin, mine).await?) + u8::from(is_so(rust, mine).await?))
@@ -745,7 +745,7 @@ async fn a_switch_that_cannot_end_gives_visits_back(services: &TwoServices) -> T
     let before: i64 = sqlx::query_scalar("SELECT epoch FROM visits_ownership")
         .fetch_one(&mut kotlin)
         .await?;
-    // The second time, another switch has died when it had closed Kotlin's side.
+    // The second time, another switch died after it had closed Kotlin's side.
     for owner in ["kotlin", "none"] {
         run(&mut kotlin, &format!("UPDATE visits_ownership SET owner = '{owner}'")).await?;
         let refused = services.run(&["own", "rust"]).await?;
@@ -767,7 +767,7 @@ async fn a_switch_that_cannot_end_gives_visits_back(services: &TwoServices) -> T
     expect_eq("record 90 visited, in the table of the new owner", visited(&mut rust, 90).await?, true)
 }
 
-/// One client's life: it visits its records, takes visits back, and sees what it has done.
+/// One client: it visits its records, takes visits back, and reads its own writes.
 async fn visit_and_read(client: &Client, id: i32, times: usize) -> Result<(), Failure> {
     let (visit, read) = (format!("/records/{id}/visit"), format!("/read/{id}"));
     let is_visited = !times.is_multiple_of(3);
@@ -870,7 +870,7 @@ async fn the_end_is_refused_with_a_reason(services: &TwoServices) -> TestResult 
         expect(refused.said.contains(reason), reason, refused.said)?;
         run(&mut rust, &format!("UPDATE visits_compared SET {removed}")).await?;
     }
-    expect_done(&services.run(&["end"]).await?, "end, when nothing speaks against it")?;
+    expect_done(&services.run(&["end"]).await?, "end, when there are no reasons against it")?;
     let alone = is_so(&mut rust, "SELECT NOT shared AND owner = me FROM visits_ownership").await?;
     expect(alone, "visits that are owned here and aren't shared any more", "something else")
 }
@@ -879,13 +879,13 @@ async fn ended(command: Command) -> Result<Ended, TestError> {
     Ok(command.ended().await?)
 }
 
-/// The command has done what it should.
+/// Expects that the command has succeeded.
 fn expect_done(ended: &Ended, what: &str) -> TestResult {
     let done = ended.code == Some(0);
     expect(done, format!("exit code 0 of {what}"), format!("{ended:?}"))
 }
 
-/// The answer is a record, visited or not.
+/// Expects a record, visited or not.
 fn expect_visited(answer: &Answer, visited: bool) -> Result<(), Failure> {
     answer.expect_status(200)?;
     let record: serde_json::Value = serde_json::from_slice(answer.body()).unwrap_or_default();

@@ -4,23 +4,23 @@ use sqlx::{Connection, FromRow, PgConnection};
 
 use crate::{database::sync, http::conditions::Condition};
 
-/// A contact, as far as it was asked for.
+/// A contact, with the parts that were requested.
 #[derive(FromRow)]
 pub struct Contact {
     pub name: String,
-    /// The tag in its quotes.
+    /// The entity tag, in its quotes.
     pub etag: String,
-    /// When it was changed last, in seconds since 1970; `None` while that second lasts. Until it is over, another version may come
+    /// The time of its last change, in seconds since 1970; `None` while that second lasts. Until it is over, another version may come
     /// that has the same date.
     pub changed: Option<i64>,
-    /// How many bytes the vCard has.
+    /// The length of the vCard, in bytes.
     pub length: i32,
-    /// The vCard; `None` where it was not asked for, or there was no room for it.
+    /// The vCard; `None` if it wasn't requested, or there was no room for it.
     pub vcard: Option<String>,
 }
 
 impl Contact {
-    /// Whether a client that knows a version by this date knows this one. No date names a version while its second lasts.
+    /// Whether this is the version that has this date. No date identifies a version while its second lasts.
     pub fn is_unchanged_since(&self, date: i64) -> bool {
         self.changed.is_some_and(|changed| changed <= date)
     }
@@ -39,7 +39,7 @@ pub async fn find(
 /// How many bytes of vCards are read at once, not counting the last one.
 const MAX_READ: i64 = 1 << 20;
 
-/// The contacts with these names; with their vCards where these are asked for, as long as there is room for one more.
+/// The contacts with these names; with their vCards if those are requested, as long as there is room for one more.
 pub async fn named(
     connection: &mut PgConnection,
     owner: &str,
@@ -125,13 +125,13 @@ pub async fn put(
     Ok(put)
 }
 
-/// Whether it was the index that keeps UIDs apart which has refused to write.
+/// Whether the write violates the unique index of the UIDs.
 fn is_uid_conflict(error: &sqlx::Error) -> bool {
     let error = error.as_database_error();
     error.is_some_and(|error| error.constraint() == Some("contacts_uid"))
 }
 
-/// Replaces the contact that is there, or creates it where none is.
+/// Replaces the contact, or creates it if there is none.
 async fn write(
     transaction: &mut PgConnection,
     contact: &NewContact<'_>,
@@ -141,14 +141,14 @@ async fn write(
     if replace(transaction, contact, revision, condition).await? {
         return Ok(Put::Replaced);
     }
-    // What is not there has no tag.
+    // A contact that doesn't exist has no tag.
     if condition.if_match.is_none() && create(transaction, contact, revision).await? {
         return Ok(Put::Created);
     }
     why_not(transaction, contact, condition).await
 }
 
-/// Why nothing was written: because of the condition, or else of the UID.
+/// The reason why nothing was written: the condition, or else the UID.
 async fn why_not(
     transaction: &mut PgConnection,
     contact: &NewContact<'_>,
@@ -168,10 +168,10 @@ async fn why_not(
 }
 
 // ANCHOR: conditional-put
-/// Replaces a contact that is there, has the same UID and meets the condition, and says whether it has.
+/// Replaces an existing contact that has the same UID and meets the condition, and returns whether it did.
 ///
-/// There are six things to get right: the contact is there, it has the UID already, `if_match` is `None` or names its tag, `if_none_match` does not,
-/// nobody can write between the question and the statement, and each version has a second of its own, whatever the clock says: `changed` is
+/// There are six things to get right: the contact exists, it has the UID already, `if_match` is `None` or names its tag, `if_none_match` does not,
+/// nobody can write between the check and the statement, and each version has a second of its own, whatever the clock says: `changed` is
 /// at least a second later than it was. `ARRAY[etag::text, '*'] && $7` is true when the list `$7` names the tag.
 async fn replace(
     transaction: &mut PgConnection,
@@ -185,7 +185,7 @@ async fn replace(
     )
 }
 
-/// Creates a contact where none is, and says whether it has. There may be the row of one that was deleted.
+/// Creates a contact if there is none, and returns whether it did. There may still be the row of a deleted one.
 async fn create(
     transaction: &mut PgConnection,
     contact: &NewContact<'_>,
@@ -236,8 +236,8 @@ pub async fn delete(
 }
 
 // ANCHOR: conditional-delete
-/// Takes the vCard out of the contact's row, and says whether it has. The row stays: clients that come later have to hear that
-/// the contact is gone.
+/// Turns the contact into a *tombstone*: removes the vCard, and returns whether it did. The row stays, so that clients that sync
+/// later learn of it.
 async fn bury(
     transaction: &mut PgConnection,
     owner: &str,

@@ -13,7 +13,7 @@ use crate::{
     users::User,
 };
 
-/// Answers 204; 404 when there is no such contact, 412 when it is not the one that the client believes it to be.
+/// Answers 204; 404 if there is no such contact, 412 if it isn't the version that the client expects.
 pub async fn delete(
     service: &Service,
     user: &User,

@@ -1,4 +1,4 @@
-//! WebDAV: who asks, what is at the path, and which method it is for.
+//! WebDAV: which user it is, which resource is at the path, and which handler the method has.
 
 mod delete;
 mod get;
@@ -25,7 +25,7 @@ use self::paths::Resource;
 use crate::{error::Error, service::Service};
 
 // ANCHOR: methods
-/// Answers every request that no other route takes. Who asks is judged first, whose path it is next.
+/// Answers every request that no other route takes. The user is checked first, then the path's owner.
 pub async fn serve(
     State(service): State<Arc<Service>>,
     request: Request,

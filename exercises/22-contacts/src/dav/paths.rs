@@ -1,13 +1,13 @@
-//! The paths: which resource is at which, and who may see it.
+//! The paths: which resource each of them leads to, and who may see it.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::{error::Error, markup::is_text, users::User};
 
-/// The longest name of a contact, in bytes.
+/// The maximum length of a contact's name, in bytes.
 const MAX_NAME: usize = 255;
 
-/// What is encoded in a path: all but what RFC 3986 lets a segment have. Clients compare paths as texts, so this is the same always.
+/// The characters that are encoded in a path: all but those that RFC 3986 allows in a segment. Clients compare paths as texts.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -27,7 +27,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b':')
     .remove(b'@');
 
-/// What is at a path of the user who asks for it.
+/// The resource at a path, for the user who asks for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resource {
     /// `/`: tells a client who it is.
@@ -43,7 +43,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// What this user finds at this path. A slash too many, or one too few behind a collection, changes nothing.
+    /// The resource at this path, for this user. A slash too many, or one too few after a collection, makes no difference.
     ///
     /// # Errors
     /// The path belongs to another user, a contact cannot have such a name, or there is nothing at the path.
@@ -69,7 +69,7 @@ impl Resource {
         }
     }
 
-    /// The methods that it takes, for the header `Allow`.
+    /// Its methods, for the header `Allow`.
     pub fn allow(&self) -> &'static str {
         match self {
             Resource::Entry | Resource::Principal | Resource::Home => {

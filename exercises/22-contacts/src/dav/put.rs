@@ -1,4 +1,4 @@
-//! PUT: one contact, new or instead of the one that is there.
+//! PUT: creates or replaces one contact.
 
 use axum::{
     extract::Request,
@@ -17,13 +17,13 @@ use crate::{
     vcard::{self, Card},
 };
 
-/// The largest vCard, in bytes: room for a photo of some hundred kilobytes, which is a third larger as text.
+/// The maximum size of a vCard, in bytes: room for a photo of some hundred kilobytes, which is a third larger as text.
 pub const MAX_VCARD_BYTES: usize = 1 << 20;
 
-/// Answers 201 for a new contact and 204 for one that was there, both with its tag. Nothing is changed when the body cannot be
-/// used (403, 413, 415), the condition does not hold (412), or a UID would be there twice or change (409).
+/// Answers 201 for a new contact and 204 for an existing one, both with its tag. Nothing changes if the body is
+/// invalid (403, 413, 415), the condition doesn't hold (412), or a UID would be there twice or change (409).
 ///
-/// A client that names no condition overwrites what is there. There would be a status for it, 428. But programs that people use
+/// A client that names no condition overwrites the contact. There would be a status for it, 428. But programs that people use
 /// send none (Thunderbird), and would lose each edit instead of a few.
 pub async fn put(
     service: &Service,
@@ -70,7 +70,7 @@ pub async fn put(
         Put::ConditionFailed => return Err(Error::ConditionFailed),
         Put::UidConflict => return Err(uid_conflict(service, user, name, &uid).await?.into()),
     };
-    // Who is told the tag takes it for the tag of what was sent.
+    // A client that gets the tag takes it for the tag of the text that it sent.
     let etag = is_as_sent.then_some((ETAG, etag));
     Ok((status, AppendHeaders(etag)).into_response())
 }
@@ -80,7 +80,7 @@ struct Vcard {
     text: String,
     uid: String,
     etag: String,
-    /// It is byte for byte what was sent.
+    /// Whether it is byte for byte what was sent.
     is_as_sent: bool,
 }
 
@@ -97,7 +97,7 @@ impl Vcard {
     }
 }
 
-/// The names that clients have for vCards, the newest first. Some clients have none: what they send is a vCard, or is refused as none.
+/// The media types that clients use for vCards, the newest first. Some clients send none: their body is a vCard, or is refused.
 const MEDIA_TYPES: [&str; 4] = [
     "text/vcard",
     "text/x-vcard",
@@ -111,7 +111,7 @@ fn etag(text: &str) -> String {
     format!("\"{}\"", hex::encode(&digest[..16]))
 }
 
-/// Names the contact that has this UID, or else the one that has another and keeps it.
+/// Names the contact that has this UID, or else the one whose UID would change.
 async fn uid_conflict(
     service: &Service,
     user: &User,

@@ -1,4 +1,4 @@
-//! Where clients look first, by RFC 6764: `/.well-known/carddav`. Whoever knows the host alone is sent to the address book from there.
+//! `/.well-known/carddav`, where clients look first (RFC 6764): a client that knows only the host gets to the address book from there.
 
 use std::sync::Arc;
 

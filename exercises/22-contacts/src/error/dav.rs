@@ -11,23 +11,23 @@ use crate::markup::{self, NAMESPACES};
 /// A rule that a request breaks. A client finds it by the name of an element in the body.
 #[derive(Debug)]
 pub enum DavError {
-    /// PROPFIND asks for all that is below the path.
+    /// PROPFIND asks for everything below the path.
     FiniteDepth,
-    /// REPORT asks for another report than those that there are.
+    /// REPORT asks for a report that isn't supported.
     SupportedReport,
-    /// A query filters by something that is not looked at.
+    /// A query filters by something that isn't supported.
     SupportedFilter,
-    /// A query compares texts in another way than those that there are.
+    /// A query compares texts in a way that isn't supported.
     SupportedCollation,
-    /// The sync token is from another life of the book, from the future, or none at all.
+    /// The sync token is from another life of the book, from the future, or isn't one at all.
     ValidSyncToken,
-    /// A sync of all that is below the book, however deep: there is nothing.
+    /// A sync of everything below the book, at any depth: there is nothing.
     SyncTraversal,
-    /// A vCard is not said to be one, or is of another version than 3.0 and 4.0; or another form of it is asked for.
+    /// A vCard isn't declared as one, or has another version than 3.0 and 4.0; or another form of it is requested.
     SupportedAddressData,
     /// The body is not exactly one vCard with a version and a UID.
     ValidAddressData,
-    /// The vCard is larger than any that is kept.
+    /// The vCard is larger than the limit.
     MaxResourceSize,
     /// The contact at this path has the UID, or has another one that it keeps.
     NoUidConflict(String),

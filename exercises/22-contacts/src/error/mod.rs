@@ -25,10 +25,10 @@ use tracing::{error, warn};
 use self::{causes::with_causes, dav::DavError, problem::Problem, rate_limit::RateLimit};
 
 // ANCHOR: error
-/// Why a request has failed: what a handler returns as the `Err` of its `Result`.
+/// The reason why a request failed. A handler returns it as the `Err` of its `Result`.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The client has not said who it is, or has got it wrong.
+    /// The credentials are missing or wrong.
     #[error("a name and its password are required")]
     Unauthorized,
     /// The path is another user's.
@@ -46,10 +46,10 @@ pub enum Error {
     /// The client did not send its body in time.
     #[error("the body did not arrive in time")]
     ClientTooSlow,
-    /// The client does not take its answer, or has gone. It is not told.
+    /// The client doesn't take its answer, or has gone. It can't be told.
     #[error("the client does not take the answer")]
     ClientGone,
-    /// What is there is not what the client believes to be there.
+    /// The stored version isn't the one that the client expects.
     #[error("the condition does not hold")]
     ConditionFailed,
     /// The body of the request is larger than the service reads: at most this many bytes.
@@ -58,13 +58,13 @@ pub enum Error {
     /// The body of the request is of a kind that the service does not read.
     #[error("{0}")]
     UnsupportedMediaType(&'static str),
-    /// A rule of WebDAV that has a name of its own.
+    /// The request breaks a rule of WebDAV that has a name of its own.
     #[error("a rule of WebDAV is broken")]
     Dav(DavError),
     /// The disk of the database is full.
     #[error("there is no room for this")]
     Full(#[source] sqlx::Error),
-    /// The migrations have not run, or what this release needs is gone.
+    /// The migrations have not run, or a column that this release needs is gone.
     #[error("the schema is not up to date yet")]
     SchemaBehind,
     /// The database cannot be reached, refuses the login, or takes too long.
@@ -98,7 +98,7 @@ impl Error {
         }
     }
 
-    /// Logs what the operator has to know. The client has been told all there is of the rest.
+    /// Logs what the operator has to know. Everything else is only for the client.
     pub fn log(&self) {
         match self {
             Error::Query(_) => error!("{}", with_causes(self)),
@@ -123,19 +123,19 @@ impl Error {
     }
 }
 
-/// Every request of an outage fails for the same reason, so one line per second and reason tells enough.
+/// Every request of an outage fails for the same reason, so one line per second and reason is enough.
 static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
-/// Makes an `Error` something that a handler can return. What it holds of the database is not part of the answer: a client has
-/// no business with SQL, hosts or users.
+/// Makes an `Error` something that a handler can return. Details of the database aren't part of the answer: SQL, hosts and
+/// users are none of the client's business.
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         self.log();
         let detail = match &self {
             Error::Dav(error) => return error.to_response(),
             Error::Panicked | Error::Query(_) => "an unexpected error occurred".to_owned(),
-            // Their own text is for the client.
+            // Their texts are meant for the client.
             Error::Unauthorized
             | Error::Forbidden
             | Error::BadRequest(_)
@@ -171,7 +171,7 @@ impl From<DavError> for Error {
 }
 
 // ANCHOR: from-sqlx
-/// Tells an outage and a full disk from a query that is wrong. Thanks to this, `?` does the rest.
+/// Distinguishes an outage and a full disk from a wrong query. Thanks to this, `?` does the rest.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
@@ -184,15 +184,15 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether it is the database's trouble, which may pass, rather than the query's.
+/// Whether the database is at fault, which may pass, rather than the query.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
-        // The next one is prepared for the new schema.
+        // The next attempt prepares it for the new schema.
         stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         error => match code_of(error).as_deref() {
-            // Only for reading since another server took over, no table yet, out of memory, too many connections, closed to
-            // connections, a lock that did not come, took too long.
+            // Read-only since a failover, no table yet, out of memory, too many connections, closed to
+            // connections, lock not available, took too long.
             Some("25006" | "42P01" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
             // Lost, refused, no such database, rolled back, stopping.
             Some(code) => ["08", "28", "3D", "40", "57P"]
@@ -206,15 +206,15 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
 /// Whether the schema has changed since the statement was prepared. The database then refuses it, and has done nothing.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match code_of(error).as_deref() {
-        // There is no such statement.
+        // No such prepared statement.
         Some("26000") => true,
-        // The code alone says "not supported", and that is a bug of ours.
+        // The code alone says "not supported", which would be a bug of ours.
         Some("0A000") => routine_of(error) == Some("RevalidateCachedQuery"),
         _ => false,
     }
 }
 
-/// The part of PostgreSQL that has refused.
+/// The routine in PostgreSQL that has refused.
 fn routine_of(error: &sqlx::Error) -> Option<&str> {
     let error = error.as_database_error()?;
     error.try_downcast_ref::<PgDatabaseError>()?.routine()

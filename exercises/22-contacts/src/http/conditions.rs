@@ -1,4 +1,4 @@
-//! Conditions: what must be there for a request to be carried out, by RFC 9110, section 13.
+//! Conditional requests: what must hold for a request to be carried out, by RFC 9110, section 13.
 
 use std::time::UNIX_EPOCH;
 
@@ -14,7 +14,7 @@ use crate::error::Error;
 /// the header says that any will do.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// There must be a contact, and it must have one of these tags. `None`: it need not.
+    /// There must be a contact, and it must have one of these tags. `None`: no such condition.
     pub if_match: Option<Vec<String>>,
     /// If there is a contact, it must have none of these tags.
     pub if_none_match: Vec<String>,
@@ -40,7 +40,7 @@ impl Condition {
 }
 // ANCHOR_END: condition
 
-/// The date in a header, in seconds since 1970. What is no date is ignored, as RFC 9110 wants it.
+/// The date in a header, in seconds since 1970. An invalid date is ignored, as RFC 9110 requires.
 pub fn date(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
     let date = httpdate::parse_http_date(headers.get(name)?.to_str().ok()?).ok()?;
     let since_1970 = date.duration_since(UNIX_EPOCH).ok()?;
@@ -55,7 +55,7 @@ pub fn names(tags: &[String], etag: &str) -> bool {
 /// All tags in all headers of this name; `None` when there is no such header.
 ///
 /// A tag of ours is the digest of a text. A proxy that compresses makes it weak on its way to the client (`W/"…"`), and it still
-/// means that text. So it is as good as a strong one: otherwise such a client would be refused at each attempt, for ever.
+/// means that text. So it is as good as a strong one: otherwise such a client would be refused at each attempt, forever.
 fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Vec<String>>, Error> {
     let malformed =
         || Error::BadRequest("If-Match and If-None-Match must be * or a list of entity tags");
@@ -88,8 +88,8 @@ fn tags_of(list: &str) -> Option<Vec<String>> {
 }
 
 /// The tags that the header `If` of WebDAV names, by RFC 4918, section 10.4: `(["a"]) (["b"])`. One of its lists has to hold. There are no
-/// locks here, so a list with a lock token does not. Neither does one that says more than a tag, or that is about another path: of
-/// what is not understood nothing is overwritten.
+/// locks here, so a list with a lock token doesn't hold. Neither does one that says more than a tag, or that is about another path:
+/// what isn't understood must not overwrite anything.
 fn tags_in_lists(headers: &HeaderMap) -> Option<Vec<String>> {
     let lists = headers.get("If")?.to_str().unwrap_or_default();
     if lists.trim_start().starts_with('<') {
@@ -106,7 +106,7 @@ fn tag_of_list(list: &str) -> Option<String> {
     tag.starts_with('"').then(|| tag.to_owned())
 }
 
-/// What two headers want, each of which may want nothing.
+/// Combines the conditions of two headers, each of which may be missing.
 fn both(left: Option<Vec<String>>, right: Option<Vec<String>>) -> Option<Vec<String>> {
     match (left, right) {
         (Some(left), Some(right)) => {

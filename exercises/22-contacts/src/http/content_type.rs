@@ -1,4 +1,4 @@
-//! `Content-Type`: of which media type a body is, and in which encoding.
+//! `Content-Type`: the media type of a body, and its encoding.
 
 use axum::http::{HeaderMap, header::CONTENT_TYPE};
 use encoding_rs::{Encoding, UTF_8};
@@ -21,7 +21,7 @@ impl<'a> ContentType<'a> {
             .any(|other| other.eq_ignore_ascii_case(media_type))
     }
 
-    /// Whether this body is UTF-8 in the encoding that is named, if one is.
+    /// Whether this body can be read as UTF-8, in the declared encoding if there is one.
     pub fn is_utf8(&self, body: &[u8]) -> bool {
         let parameters = self.0.split(';').skip(1);
         let mut parameters = parameters.filter_map(|parameter| parameter.split_once('='));
@@ -31,8 +31,8 @@ impl<'a> ContentType<'a> {
     }
 }
 
-/// Whether a text that is said to be in this encoding can be read as UTF-8. An encoding has many names, and clients use them:
-/// `utf8`, `us-ascii`. They are looked up as browsers do. What is ASCII is the same text in nearly all encodings.
+/// Whether a text in this declared encoding can be read as UTF-8. An encoding has many names, and clients use them:
+/// `utf8`, `us-ascii`. They are looked up as browsers do. ASCII is the same text in nearly all encodings.
 pub fn is_utf8(encoding: &str, text: &[u8]) -> bool {
     let name = encoding.trim().trim_matches(['"', '\'']);
     match Encoding::for_label(name.as_bytes()) {

@@ -1,4 +1,4 @@
-//! What any service has around its work: it starts and stops, logs, and says how it is.
+//! The parts that any service has: starting and stopping, the log, and the health checks.
 
 pub mod health;
 pub mod health_check;

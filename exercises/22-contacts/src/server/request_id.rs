@@ -30,7 +30,7 @@ pub fn around(routes: Router) -> Router {
     routes.layer(layers)
 }
 
-/// The layer takes over any id that the client has sent, and it ends up in the log. So what could be mistaken for anything else goes.
+/// The layer adopts any id that the client has sent, and it ends up in the log. So an ambiguous one is removed.
 fn without_an_unusable_id(mut request: Request) -> Request {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
     let id = request.headers().get(HEADER).map(|id| id.as_bytes());

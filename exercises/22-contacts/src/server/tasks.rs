@@ -10,9 +10,9 @@ use tracing::Instrument;
 
 use crate::error::problem::Problem;
 
-/// Answers in a task. A client that hangs up ends its connection, and not the task: what that has borrowed goes back to the pool,
-/// where a query cut short would cost the connection to the database. And a handler that panics has a bug, which the log has (see
-/// `logging.rs`), but its client gets an answer all the same.
+/// Answers in a task. A client that hangs up ends its connection, but not the task: the task returns its connection to the pool,
+/// while a query cut short would cost that connection. And a handler that panics has a bug, which is in the log (see
+/// `logging.rs`), but its client still gets an answer.
 pub async fn answer_in_a_task(request: Request, next: Next) -> Response {
     let answered = tokio::spawn(next.run(request).in_current_span()).await;
     answered.unwrap_or_else(|_| {

@@ -1,4 +1,4 @@
-//! Changes: how a client hears what is new since it looked last, by RFC 6578.
+//! Changes: how a client learns what is new since its last sync, by RFC 6578.
 //!
 //! A book counts its changes. Each contact has the number of its last change, its *revision*, and a client keeps a *token* with
 //! the number of the last change that it knows.
@@ -11,14 +11,14 @@ use crate::error::dav::DavError;
 /// A user's address book.
 #[derive(Debug, FromRow)]
 pub struct Book {
-    /// Which book it is. Where the database was made anew, it is another one, and its revisions mean something else.
+    /// The identity of the book. If the database is created anew, this is another one, and its revisions mean something else.
     pub life: String,
     /// The number of its last change.
     pub revision: i64,
 }
 
 impl Book {
-    /// Finds the book of this user, or makes it.
+    /// Finds the book of this user, or creates it.
     pub async fn open(connection: &mut PgConnection, owner: &str) -> sqlx::Result<Book> {
         const FIND: &str = "SELECT life::text, revision FROM books WHERE owner = $1";
 
@@ -33,12 +33,12 @@ impl Book {
         sqlx::query_as(FIND).bind(owner).fetch_one(connection).await
     }
 
-    /// What a client keeps that knows all changes.
+    /// The sync token of a client that knows all changes.
     pub fn token(&self) -> String {
         self.token_at(self.revision)
     }
 
-    /// What a client keeps that knows all changes up to this one.
+    /// The sync token of a client that knows all changes up to this one.
     pub fn token_at(&self, revision: i64) -> String {
         format!("urn:contacts:sync:{}:{revision}", self.life)
     }
@@ -46,7 +46,7 @@ impl Book {
     /// The last change that a client with this token knows; 0 for the empty token of a client that knows none.
     ///
     /// # Errors
-    /// This book has never given such a token.
+    /// This book has never issued such a token.
     pub fn revision_of(&self, token: &str) -> Result<i64, DavError> {
         if token.is_empty() {
             return Ok(0);
@@ -63,10 +63,10 @@ impl Book {
 // ANCHOR_END: sync-token
 
 // ANCHOR: next-revision
-/// Counts a change of this user's book, which is made where there is none yet, and gives its number.
+/// Counts a change of this user's book, which is created if there is none yet, and returns its number.
 ///
 /// This locks the book until the transaction ends, so changes become visible in the order of their numbers. Otherwise a client
-/// could see change 7, ask for what comes after that, and never hear of change 6.
+/// could see change 7, ask for what comes after that, and never learn of change 6.
 pub async fn next_revision(transaction: &mut PgConnection, owner: &str) -> sqlx::Result<i64> {
     sqlx::query_scalar(
         "INSERT INTO books AS book (owner, revision) VALUES ($1, 1) \
@@ -80,17 +80,17 @@ pub async fn next_revision(transaction: &mut PgConnection, owner: &str) -> sqlx:
 // ANCHOR_END: next-revision
 
 // ANCHOR: sync-collection
-/// What has become of a contact.
+/// A change of a contact.
 #[derive(Debug, PartialEq, Eq, FromRow)]
 pub struct Change {
     pub name: String,
     pub revision: i64,
-    /// It was deleted.
+    /// Whether the contact was deleted.
     pub removed: bool,
 }
 
-/// The first changes after this revision and up to the book's, in their order, at most so many. A client that knows nothing yet
-/// need not hear of deleted contacts.
+/// The first changes after this revision and up to the book's, in their order, at most this many. A client that knows nothing
+/// yet doesn't need the deleted contacts.
 pub async fn changes(
     connection: &mut PgConnection,
     owner: &str,

@@ -20,8 +20,8 @@ use crate::{
     users::User,
 };
 
-/// Answers the vCard; 304 when the client has it already, 404 when there is none with this name, 412 when it is not the one that
-/// the client wants.
+/// Answers the vCard; 304 if the client has it already, 404 if there is none with this name, 412 if it isn't the version that
+/// the client expects.
 pub async fn get(
     service: &Service,
     user: &User,
@@ -44,7 +44,7 @@ pub async fn get(
     Ok((headers, content_type, contact.vcard.unwrap_or_default()).into_response())
 }
 
-/// Whether it is the contact that the client wants: by `If-Match`, or else by `If-Unmodified-Since`.
+/// Whether it is the version that the client expects: by `If-Match`, or else by `If-Unmodified-Since`.
 fn holds(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool {
     match &condition.if_match {
         Some(tags) => conditions::names(tags, &contact.etag),

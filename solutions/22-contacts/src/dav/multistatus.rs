@@ -20,13 +20,13 @@ use crate::{
     users::User,
 };
 
-/// How much is written before it is sent, in bytes.
+/// The size at which a part is sent, in bytes.
 const PART: usize = 64 << 10;
 /// How long a client may take to accept a part.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 // ANCHOR: multistatus
-/// The body of a 207: the part that is being written, and the way to the client.
+/// The body of a 207: the part that is being written, and the channel to the client.
 pub struct Multistatus {
     user: User,
     asked: Asked,
@@ -34,8 +34,8 @@ pub struct Multistatus {
     parts: mpsc::Sender<Result<String, Error>>,
 }
 
-/// Answers with what `write` writes. It writes in a task of its own, so a client that has gone stops it between two queries and
-/// not within one. An error before the first part becomes the answer. A later one breaks the connection: the client must not take
+/// Answers with what `write` writes. It writes in a task of its own, so a client that has gone stops it between two queries but
+/// not within one. An error before the first part becomes the answer. A later one breaks the connection, so that no client takes
 /// half an answer for the whole.
 ///
 /// # Errors
@@ -53,7 +53,7 @@ where
     let writing = write(Multistatus::new(user.clone(), asked, parts));
     let task = async move {
         if let Err(error) = writing.await {
-            // It may be that nobody is there any more: that is an error, too.
+            // If the client has gone, there is nobody to tell.
             let _ = errors.send(Err(error)).await;
         }
     };
@@ -80,7 +80,7 @@ impl Multistatus {
         }
     }
 
-    /// Says what was asked of the resource at this path.
+    /// Writes the requested properties of the resource at this path.
     pub async fn describe(&mut self, path: &str, resource: Described<'_>) -> Result<(), Error> {
         let (mut found, mut missing) = (String::new(), String::new());
         for property in self.asked.properties() {
@@ -96,7 +96,7 @@ impl Multistatus {
                         );
                     }
                 },
-                // Who asks for all of them asks for those that there are.
+                // A request for all properties means those that exist.
                 None if self.asked.is_for_all() => {}
                 None => append(&mut missing, format_args!("<{tag}/>")),
             }
@@ -113,7 +113,7 @@ impl Multistatus {
         self.send_when_full().await
     }
 
-    /// Says of all that was asked of the resource at this path that it cannot be changed.
+    /// Writes that none of the requested properties of the resource at this path can be changed.
     pub fn protect(&mut self, path: &str) {
         let properties = self.asked.properties().iter();
         let tags: String = properties
@@ -132,13 +132,13 @@ impl Multistatus {
         ));
     }
 
-    /// Says that nothing is at this path, or not any more.
+    /// Writes that there is nothing at this path, or nothing any more.
     pub async fn missing(&mut self, path: &str) -> Result<(), Error> {
         self.status(path, "404 Not Found", "");
         self.send_when_full().await
     }
 
-    /// Says that there is more than was asked for at most, or than is looked for in one request.
+    /// Writes that there is more than the limit of the request, or than one request may look for.
     pub fn more(&mut self, path: &str) {
         let reason = "<D:error><D:number-of-matches-within-limits/></D:error>";
         self.status(path, "507 Insufficient Storage", reason);
@@ -151,13 +151,13 @@ impl Multistatus {
         ));
     }
 
-    /// Says up to where the client knows the book now.
+    /// Writes the sync token for the client to keep.
     pub fn sync_token(&mut self, token: &str) {
         let token = markup::escaped(token);
         self.write(format_args!("<D:sync-token>{token}</D:sync-token>"));
     }
 
-    /// Says that this was all.
+    /// Writes the end of the document.
     pub async fn end(mut self) -> Result<(), Error> {
         self.write(format_args!("</D:multistatus>"));
         self.send().await
@@ -185,6 +185,6 @@ impl Multistatus {
 // ANCHOR_END: multistatus
 
 fn append(xml: &mut String, text: std::fmt::Arguments) {
-    // A `String` takes whatever is written.
+    // Writing to a `String` never fails.
     let _ = xml.write_fmt(text);
 }

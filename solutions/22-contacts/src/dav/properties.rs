@@ -14,16 +14,16 @@ use crate::{
 };
 
 // ANCHOR: asked
-/// The most properties that a request asks for, and how long their names may be together, in bytes: an answer repeats them for
+/// The maximum number of requested properties, and the maximum length of their names together, in bytes: an answer repeats them for
 /// each contact.
 const MAX_PROPERTIES: usize = 100;
 const MAX_NAMES: usize = 8 << 10;
 
-/// The properties that a request asks for, each of them once.
+/// The properties that a request asks for (`prop`, `allprop` or `propname`), each of them once.
 #[derive(Debug)]
 pub struct Asked {
     properties: Vec<Property>,
-    /// The namespaces that are the client's own. The prefix of each is made of its place in the list.
+    /// The client's own namespaces. The prefix of each comes from its index in the list.
     namespaces: Vec<String>,
     what: What,
 }
@@ -33,11 +33,11 @@ pub struct Asked {
 pub struct Property {
     name: Name,
     tag: String,
-    /// It is asked for in version 3.0 of vCards, and in no other.
+    /// Whether it is requested in version 3.0 of vCards, and in no other.
     in_version_3: bool,
 }
 
-/// A name: its namespace, which is empty where there is none, and its local part.
+/// A name: its namespace, which is empty if there is none, and its local part.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Name {
     namespace: String,
@@ -48,17 +48,17 @@ pub struct Name {
 enum What {
     /// `prop`: these properties.
     Values,
-    /// `allprop`: all that there are.
+    /// `allprop`: all that exist.
     AllValues,
-    /// `propname`: the names of all that there are.
+    /// `propname`: the names of all that exist.
     AllNames,
 }
 
 impl Asked {
-    /// Reads it from a propfind or a report. Without a word on it, all are asked for.
+    /// Reads it from a propfind or a report. If nothing is named, all are requested.
     ///
     /// # Errors
-    /// It asks for more than there could be.
+    /// It asks for more properties than there could be.
     pub fn of(request: Node) -> Result<Asked, Error> {
         match xml::child(request, DAV, "prop") {
             Some(prop) => Asked::named(prop.children()),
@@ -69,7 +69,7 @@ impl Asked {
         }
     }
 
-    /// All properties that there are.
+    /// All properties that exist.
     pub fn everything() -> Asked {
         Asked::all(What::AllValues)
     }
@@ -112,7 +112,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Asks for one more, and says how long its name is: nothing where it was asked for before.
+    /// Adds a property, and returns the length of its name, or 0 if it was there before.
     fn add(&mut self, namespace: &str, local: &str) -> usize {
         let is_same = |it: &Property| it.name.namespace == namespace && it.name.local == local;
         if self.properties.iter().any(is_same) {
@@ -166,13 +166,13 @@ impl Asked {
         self.what != What::Values
     }
 
-    /// Whether the contacts themselves are asked for.
+    /// Whether the contacts themselves are requested.
     pub fn wants_vcards(&self) -> bool {
         let mut names = self.properties.iter().map(|property| &property.name);
         names.any(|name| name.namespace == CARDDAV && name.local == "address-data")
     }
 
-    /// What is shown of a value.
+    /// The value as an answer shows it: empty if only names are requested.
     pub fn shown(&self, value: String) -> String {
         match self.what {
             What::AllNames => String::new(),
@@ -201,7 +201,7 @@ const TOO_MANY: Error = Error::BadRequest(
 /// The namespace that the prefix `xml` always has.
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
 
-/// All live properties, but `address-data`: that is the contact itself, and asked for by name.
+/// All live properties except `address-data`: that is the contact itself, and is requested by name.
 const ALL: [(&str, &str); 17] = [
     (DAV, "resourcetype"),
     (DAV, "displayname"),
@@ -222,7 +222,7 @@ const ALL: [(&str, &str); 17] = [
     (CALENDAR_SERVER, "getctag"),
 ];
 
-/// A resource, with what its properties are made of.
+/// A resource, with the data that its properties are made of.
 pub enum Described<'a> {
     Entry,
     Principal,
@@ -233,7 +233,7 @@ pub enum Described<'a> {
 
 // ANCHOR: value
 impl Described<'_> {
-    /// The content of a property's element for this user; nothing when the resource has no such property.
+    /// The content of a property's element for this user; `None` if the resource has no such property.
     pub fn value(&self, property: &Property, user: &User) -> Option<String> {
         match (
             property.name.namespace.as_str(),
@@ -280,14 +280,14 @@ impl Described<'_> {
     // ANCHOR_END: value
 
     /// The vCard, in the version in which it was put. Every client has to read version 3.0 (RFC 6352, section 3), so such a card is for
-    /// all of them. One that asks for 3.0 may know no other.
+    /// all of them. A client that asks for 3.0 may know no other.
     fn address_data(&self, in_version_3: bool) -> Option<String> {
         let vcard = self.contact()?.vcard.as_deref()?;
         let is_readable = !in_version_3 || !Card::of(vcard).is_version_4();
         is_readable.then(|| markup::escaped(vcard))
     }
 
-    /// The attributes of a property's element. A contact comes in the version in which it was put, which is 3.0 unless it is said.
+    /// The attributes of a property's element. A contact comes in the version in which it was put, which is 3.0 unless stated.
     pub fn attributes(&self, name: &Name) -> &'static str {
         let vcard = self.contact().and_then(|contact| contact.vcard.as_deref());
         match (name.local.as_str(), vcard) {

@@ -21,7 +21,7 @@ use crate::{
     users::User,
 };
 
-/// How far below a resource a request looks.
+/// How deep a request looks below a resource.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     Itself,
@@ -29,7 +29,7 @@ pub enum Depth {
 }
 
 impl Depth {
-    /// Reads the header `Depth`. There is nothing below a contact, so each depth will do for one.
+    /// Reads the header `Depth`. There is nothing below a contact, so any depth will do for one.
     ///
     /// # Errors
     /// It is missing or `infinity`: a book may be large, and nobody needs all of it at once. Or it has another value.
@@ -48,7 +48,7 @@ impl Depth {
     }
 }
 
-/// Answers what is asked of the resource and, with `Depth: 1`, of those in it.
+/// Answers the requested properties of the resource and, with `Depth: 1`, of those in it.
 pub async fn propfind(
     service: &Arc<Service>,
     user: &User,
@@ -111,7 +111,7 @@ fn read(body: &str) -> Result<Asked, Error> {
     Asked::of(root)
 }
 
-/// What is at a path, with what is in it if that is asked for.
+/// The resource at a path, with those in it if they are requested.
 enum Found {
     Entry,
     Principal,
@@ -139,7 +139,7 @@ impl Found {
             Resource::Home if children => Found::Home(Some(open_book().await?)),
             Resource::Home => Found::Home(None),
             Resource::Book if children => {
-                // The book first: what changes in between is in the list, and the token says that it is not known yet.
+                // The book first: a change in between is in the list, and the client gets it again by the token.
                 let book = open_book().await?;
                 let all = async |connection: &mut _| contacts::all(connection, user.name()).await;
                 Found::Book(book, service.database.read(all).await?)

@@ -10,8 +10,8 @@ use crate::{
     users::User,
 };
 
-/// The condition of a request that changes this contact. A date is exchanged for the tag of what has not changed since, so that the
-/// statement that writes compares a tag in each case. `If-Match` says more than a date, which is ignored beside it.
+/// The condition of a request that changes this contact. A date is replaced by the tag of the version unchanged since then, so
+/// the statement that writes always compares a tag. `If-Match` is more exact than a date, which is ignored beside it.
 ///
 /// # Errors
 /// The contact has changed since, a header cannot be read, or the database does not answer.
@@ -39,7 +39,7 @@ pub async fn condition(
             if_match: Some(vec![etag]),
             ..condition
         },
-        // What is not there has no date. It must not have come meanwhile.
+        // A contact that doesn't exist has no date. It must not have been created meanwhile.
         None => Condition {
             if_none_match: vec!["*".to_owned()],
             ..condition

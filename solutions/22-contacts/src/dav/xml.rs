@@ -1,7 +1,7 @@
 //! XML: the bodies of requests, read by roxmltree into a tree.
 //!
-//! A body comes from somebody else. So it may not bring a DTD, which could declare entities that grow to gigabytes or name files
-//! of this machine, and nothing in it may make the parser work for longer than any request of WebDAV needs.
+//! Bodies aren't trusted. So they may not have a DTD, which could declare entities that grow to gigabytes or name files
+//! of this machine, and nothing in them may make the parser work for longer than any request of WebDAV needs.
 
 use axum::{body::Body, http::HeaderMap};
 use roxmltree::{Document, Node, ParsingOptions};
@@ -14,13 +14,13 @@ use crate::{
     },
 };
 
-/// The largest body, in bytes: room for the paths of a book of 5 000 contacts.
+/// The maximum size of a body, in bytes: room for the paths of a book of 5 000 contacts.
 const MAX_BYTES: usize = 1 << 20;
-/// The most elements, texts and comments: three for each of those paths.
+/// The maximum number of elements, texts and comments: three for each of those paths.
 const MAX_NODES: u32 = 20_000;
-/// The most attributes of an element, which roxmltree compares with one another.
+/// The maximum number of attributes of an element, which roxmltree compares with one another.
 const MAX_ATTRIBUTES: usize = 100;
-/// The most prefixes that are declared. For each element that declares one, roxmltree compares all those around it.
+/// The maximum number of declared prefixes. For each element that declares one, roxmltree compares all those around it.
 const MAX_PREFIXES: usize = 100;
 /// How deeply elements may be nested.
 const MAX_DEPTH: usize = 32;
@@ -28,7 +28,7 @@ const MAX_DEPTH: usize = 32;
 /// Reads the body of a request as text; `None` when it has none.
 ///
 /// # Errors
-/// 415 when it is said to be something else than XML in UTF-8, 413 when it is too large, 400 when it is no text.
+/// 415 if it is declared as anything but XML in UTF-8, 413 if it is too large, 400 if it isn't text.
 pub async fn read_body(headers: &HeaderMap, body: Body) -> Result<Option<String>, Error> {
     let bytes = body::read(headers, body, MAX_BYTES).await?;
     if bytes.trim_ascii().is_empty() {
@@ -43,7 +43,7 @@ pub async fn read_body(headers: &HeaderMap, body: Body) -> Result<Option<String>
     String::from_utf8(bytes).map(Some).map_err(|_| MALFORMED)
 }
 
-/// The names that clients have for XML. It is also text, and some programs say no more than that.
+/// The media types that clients use for XML. It is also text, and some programs say no more than that.
 const MEDIA_TYPES: [&str; 3] = ["application/xml", "text/xml", "text/plain"];
 
 const MALFORMED: Error = Error::BadRequest("the body must be well-formed XML in UTF-8");
@@ -55,7 +55,7 @@ const TOO_MUCH: Error = Error::BadRequest(
 const NOT_UTF8: Error = Error::UnsupportedMediaType("the body must be XML in UTF-8");
 
 // ANCHOR: read
-/// Reads a document, in which all names are known by their namespaces.
+/// Parses a document, in which all names are resolved to their namespaces.
 ///
 /// # Errors
 /// It is not well-formed, has a DTD, says that it is in another encoding, or would cost too much to read.
@@ -86,7 +86,7 @@ pub fn read(text: &str) -> Result<Document<'_>, Error> {
 }
 // ANCHOR_END: read
 
-/// Whether a prefix is declared to be none (`xmlns:a=""`). Namespaces 1.0 forbids it, and roxmltree does not mind.
+/// Whether a prefix is undeclared (`xmlns:a=""`). Namespaces 1.0 forbids it, but roxmltree accepts it.
 fn takes_back_prefix(node: &Node) -> bool {
     node.namespaces()
         .any(|namespace| namespace.name().is_some() && namespace.uri().is_empty())

@@ -1,5 +1,5 @@
-//! The problem: the body of every answer that is no success, in the form of RFC 9457. The errors that WebDAV has bodies of its
-//! own for are in `dav.rs`.
+//! The problem: the body of every answer to a failed request, in the form of RFC 9457. The errors that WebDAV has bodies of
+//! its own for are in `dav.rs`.
 
 use axum::{
     Json,
@@ -22,7 +22,7 @@ impl Problem {
     /// A problem with this status. `detail` is a sentence for the person who reads the answer.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
         Problem {
-            problem_type: "about:blank", // RFC 9457: there is no more to know than the status says
+            problem_type: "about:blank", // RFC 9457: the status says it all
             title: status.canonical_reason().unwrap_or_default(),
             status: status.as_u16(),
             detail: detail.into(),

@@ -1,4 +1,4 @@
-//! What a request says about itself, in the terms of HTTP: its body, its conditions, its content type.
+//! A request in the terms of HTTP: its body, its conditions, its content type.
 
 pub mod body;
 pub mod conditions;

@@ -1,4 +1,4 @@
-//! Starts the service, and says in one sentence on stderr what prevented it; tells it to stop. What a connection may cost is
+//! Starts and stops the service. If it can't start, one sentence on stderr says why. The cost of a connection is
 //! limited: anyone can open one.
 
 use std::{fmt::Display, io, net::SocketAddr, pin::pin, process::ExitCode, sync::Arc};
@@ -27,7 +27,7 @@ use crate::{http::body, settings::Settings};
 /// The maximum number of connections. Others wait to be accepted.
 const MAX_CONNECTIONS: u32 = 1024;
 
-/// The longest that a client may take for the head of a request, be idle before it, or not take the answer.
+/// The maximum time for a client to send the head of a request, to be idle before it, or to take the answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 // ANCHOR: serve
@@ -66,12 +66,12 @@ pub async fn serve(routes: Router, settings: &Settings) -> ExitCode {
     }
     drop((listener, stop));
     let grace = body::PATIENCE + 4 * settings.database.timeout + Duration::from_secs(1);
-    // All places are free when all clients have been served. Those that are not by then are never going to be.
+    // All permits are free once every client has been served. After the grace period, the rest are given up.
     let _ = timeout(grace, places.acquire_many(MAX_CONNECTIONS)).await;
     ExitCode::SUCCESS
 }
 
-/// Answers what comes on one connection, until one of both sides closes it.
+/// Answers the requests on one connection, until either side closes it.
 async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Receiver<()>) {
     // A small answer must not wait for the acknowledgment of the one before it. A connection that is gone already needs no option.
     let _ = client.set_nodelay(true);
@@ -79,7 +79,7 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
     client.as_mut().set_write_timeout_pinned(Some(PATIENCE));
     let answering = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE) // it begins with the connection, and anew with the end of each answer
+        .header_read_timeout(PATIENCE) // starts with the connection, and again at the end of each answer
         .serve_connection(
             TokioIo::new(client.as_mut()),
             TowerToHyperService::new(routes),
@@ -101,8 +101,8 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
     }
 }
 
-/// Reads what a client goes on sending whose request has been refused. A connection that is closed before that is reset, and takes
-/// the answer along that is still on its way.
+/// A *lingering close*: reads what a client still sends after a refusal. Closing the connection earlier would reset it, and the
+/// client could lose the answer.
 async fn linger(mut client: impl AsyncRead + Unpin) {
     let mut unwanted = [0; 8192];
     let read = async { while let Ok(1..) = client.read(&mut unwanted).await {} };
@@ -119,7 +119,7 @@ async fn stop_signal() -> io::Result<()> {
     }
 }
 
-/// Says why the service does not run, and gives the exit code for it.
+/// Prints why the service can't run, and returns its exit code.
 pub fn refuse(reason: &impl Display) -> ExitCode {
     eprintln!("{reason}");
     ExitCode::FAILURE

@@ -102,7 +102,7 @@ async fn trusts_what_it_is_told_to_trust(workspace: &Workspace, launch: &Launch)
 
     let settings = Settings::new(verified(&another));
     let service = Service::start(workspace, launch, &settings).await.unwrap();
-    eventually("a line of the log about the certificate", async || {
+    eventually("a log line about the certificate", async || {
         let log = fs::read_to_string(service.log()).ok()?.to_lowercase();
         (log.contains("certificate") || log.contains("certification")).then_some(())
     })

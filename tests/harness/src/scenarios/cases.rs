@@ -1,4 +1,4 @@
-//! The debugging cases by their names: each is played, and what is left of the service stays for a person who looks.
+//! The debugging cases by their names: each is played, and the service stays as it is for a person to look at.
 
 use anyhow::bail;
 

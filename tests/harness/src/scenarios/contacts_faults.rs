@@ -45,7 +45,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     Ok(faults.stage.into_inner().leaves_with(statuses))
 }
 
-/// What such a test has at hand.
+/// The context of such a test.
 pub struct Faults {
     /// Sends requests to the service, which stays at its address.
     pub client: Client,
@@ -65,7 +65,7 @@ impl Faults {
         self.stage.lock().await.proxy.restore().await;
     }
 
-    /// Closes all connections, and gives no more than so many of them from now on.
+    /// Closes all connections, and allows no more than this many from now on.
     pub async fn give_only(&self, most: usize) {
         let stage = self.stage.lock().await;
         stage.proxy.cut().await;
@@ -73,7 +73,7 @@ impl Faults {
         stage.proxy.restore().await;
     }
 
-    /// Gives as many connections as are asked for.
+    /// Allows any number of connections again.
     pub async fn give_all(&self) {
         self.stage.lock().await.proxy.allow(usize::MAX);
     }
@@ -94,7 +94,7 @@ impl Faults {
         settled(&self.client, "/ready").await.map(drop)
     }
 
-    /// The same, without waiting.
+    /// Kills the service and starts it again, without waiting.
     pub async fn kill_and_begin(&self) -> Result<(), Failure> {
         let mut stage = self.stage.lock().await;
         let (address, settings) = (stage.service.address(), stage.settings.clone());

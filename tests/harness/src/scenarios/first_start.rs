@@ -1,5 +1,5 @@
 //! Instances of a service that start with an empty database, watched: one before its database is there, one whose migrations
-//! fail at first, one whose line falls silent while it migrates, two at the same time, and one more when they have worked with it.
+//! fail at first, one whose connection goes silent while it migrates, two at the same time, and one more when they have worked with it.
 
 use std::time::{Duration, Instant};
 
@@ -22,9 +22,9 @@ pub use super::judged as test;
 
 /// `DATABASE_TIMEOUT_MS`: the documented default.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// `MIGRATION_TIMEOUT_MS` of the instance whose line falls silent: a test waits for it.
+/// `MIGRATION_TIMEOUT_MS` of the instance whose connection goes silent: a test waits for it.
 const MIGRATION_TIMEOUT: Duration = Duration::from_secs(1);
-/// The longest that instances are given to come to their migrations. An attempt waits for a second at most, and then pauses.
+/// The maximum time for instances to come to their migrations. An attempt waits for a second at most, and then pauses.
 const ALL_ARRIVE: Duration = Duration::from_secs(4);
 /// The first columns of `records`, as [`Together::columns`] has them. A later release may add others.
 pub const SCHEMA: [&str; 5] = [
@@ -64,26 +64,26 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
 /// What was observed of these instances.
 #[derive(Debug)]
 pub struct FirstStart {
-    /// The one that was started without a database.
+    /// The instance that was started without a database.
     pub alone: Hindered,
-    /// The one whose migrations fail at first.
+    /// The instance whose migrations fail at first.
     pub failing: Hindered,
-    /// The line in the log of that one that names the table that could not be created.
+    /// The line in its log that names the table that could not be created.
     pub logged: Option<String>,
-    /// The one whose line falls silent while it migrates: its connection is lost without a word, and new ones work.
+    /// The one whose connection goes silent while it migrates: its connection is lost without a word, and new ones work.
     pub silenced: Hindered,
-    /// The two that were started at the same time.
+    /// The two instances that were started at the same time.
     pub together: Together,
 }
 
-/// An instance that cannot migrate, until what is in its way is gone.
+/// An instance that cannot migrate until an obstacle is gone.
 #[derive(Debug)]
 pub struct Hindered {
-    /// `GET /health` while it was in the way.
+    /// `GET /health` before the obstacle was gone.
     pub health_meanwhile: Result<Answer, Failure>,
-    /// `GET /ready` while it was in the way.
+    /// `GET /ready` before the obstacle was gone.
     pub ready_meanwhile: Result<Answer, Failure>,
-    /// `GET /ready` once it was gone: the first 200, or the last answer before the limit.
+    /// `GET /ready` after the obstacle was gone: the first 200, or the last answer before the limit.
     pub ready: Result<Answer, Failure>,
     /// From then to that answer.
     pub took: Duration,
@@ -96,9 +96,9 @@ pub struct Hindered {
 pub struct Together {
     /// How many of them were creating the table at the same time.
     pub creating_at_once: usize,
-    /// Each, asked when that had lasted for longer than `DATABASE_TIMEOUT_MS`.
+    /// Both instances, after they had waited for longer than `DATABASE_TIMEOUT_MS`.
     pub instances: [Hindered; 2],
-    /// The columns of `records`, in their order; none when there is no such table.
+    /// The columns of `records`, in their order; empty without such a table.
     pub columns: Vec<String>,
     /// `GET /read/1` of a third instance, which starts when the record 1 is there.
     pub read_by_the_next: Result<Answer, Failure>,
@@ -112,7 +112,7 @@ pub(super) fn settings(database_url: &str) -> Settings {
     }
 }
 
-/// An instance and somebody to ask it; one that does not come up answers every request with why.
+/// An instance and a client for it; an instance that does not come up answers every request with the reason.
 pub(super) struct Instance(pub(super) Result<(Service, Client), Failure>);
 
 impl Instance {
@@ -152,12 +152,12 @@ impl Instance {
         }
     }
 
-    /// Asks it while something is in its way.
+    /// Asks it before the obstacle is gone.
     pub(super) async fn meanwhile(&self) -> Meanwhile {
         tokio::join!(self.get("/health"), self.get("/ready"))
     }
 
-    /// Asks it until it is ready, now that nothing is in its way anymore, and stops it.
+    /// Asks it until it is ready, now that the obstacle is gone, and stops it.
     pub(super) async fn freed(self, (health_meanwhile, ready_meanwhile): Meanwhile) -> Hindered {
         let possible = Instant::now();
         let ready = self.ready().await;
@@ -171,7 +171,7 @@ impl Instance {
         }
     }
 
-    /// Stops it, and gives the end of its log.
+    /// Stops it, and returns the end of its log.
     pub(super) async fn stop(self) -> String {
         let log = self.log();
         if let Ok((service, client)) = self.0 {
@@ -182,7 +182,7 @@ impl Instance {
     }
 }
 
-/// What an instance answers to `/health` and to `/ready`.
+/// The answers of an instance to `/health` and to `/ready`.
 pub(super) type Meanwhile = (Result<Answer, Failure>, Result<Answer, Failure>);
 
 async fn watch_alone(place: &Place<'_>) -> anyhow::Result<Hindered> {
@@ -245,7 +245,7 @@ async fn watch_together(place: &Place<'_>) -> anyhow::Result<Together> {
     );
     let (one, other) = (one?, other?);
     let creating_at_once = creating.waiting(&mut watcher, 2).await?;
-    // No request may wait for so long, and a migration may.
+    // No request may wait this long, but a migration may.
     sleep(TIMEOUT).await;
     let (one_meanwhile, other_meanwhile) = (one.meanwhile().await, other.meanwhile().await);
     creating.transaction.rollback().await?;
@@ -276,7 +276,7 @@ impl<'c> Creating<'c> {
         Ok(Creating { transaction, pid })
     }
 
-    /// The most sessions that waited for the table at the same time, until all of the instances waited for something, or had the
+    /// The maximum number of sessions that waited for the table at the same time, until all instances waited for something, or had the
     /// time for it.
     async fn waiting(&self, watcher: &mut PgConnection, instances: usize) -> anyhow::Result<usize> {
         let mut most = 0;
@@ -292,7 +292,7 @@ impl<'c> Creating<'c> {
         let all =
             |waiting: &sqlx::Result<usize>| !matches!(waiting, Ok(waiting) if *waiting < instances);
         let waiting = wait::last_within(ALL_ARRIVE, look, all).await;
-        waiting.context("cannot see who waits for whom")?;
+        waiting.context("cannot see which session waits for which")?;
         Ok(most)
     }
 }

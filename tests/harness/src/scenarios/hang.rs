@@ -47,7 +47,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     stage.judged(&hang, tests).await
 }
 
-/// What a service did while a batch of sightings waited for its table, and afterwards.
+/// The behavior of a service while a batch of sightings waited for its table, and afterwards.
 #[derive(Debug)]
 pub struct Hang {
     /// How many statements waited for the table.
@@ -95,7 +95,7 @@ impl Hang {
         let ((), seen) = tokio::join!(completing, async {
             let mut waiting = wait_for_waiting(&mut lock, 1..).await;
             while matches!(waiting, Ok(0)) {
-                // The last read may have begun a batch that is slow to come: it gets the whole limit, too.
+                // The last read may have begun a slow batch: it gets the whole limit, too.
                 let is_last = step.get() != BatchStep::Reading;
                 waiting = wait_for_waiting(&mut lock, 1..).await;
                 if is_last {
@@ -119,7 +119,7 @@ impl Hang {
     }
 }
 
-/// How far reading has come that is to complete a batch.
+/// The progress of the reads that complete a batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BatchStep {
     Reading,
@@ -159,7 +159,7 @@ async fn written(database: &mut PgConnection, is_alive: bool) -> sqlx::Result<i6
     wait::last_within(limit, count, are_some).await
 }
 
-/// Plays it, and leaves the service as it is then.
+/// Plays the case, and leaves the service as it is then.
 pub(super) async fn reproduce(place: &Place<'_>, log_level: &str) -> anyhow::Result<Reproduction> {
     let (stage, hang) = watched(place, log_level).await?;
     let answered = hang.reads.iter().filter(|read| read.is_ok()).count();
@@ -168,8 +168,7 @@ pub(super) async fn reproduce(place: &Place<'_>, log_level: &str) -> anyhow::Res
         Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
     };
     let seen = vec![
-        "the table sightings was locked, as a backup does it, until a batch waited for it"
-            .to_owned(),
+        "the table sightings was locked, as by a backup, until a batch waited for it".to_owned(),
         format!("{READS} reads were sent meanwhile: {answered} of them answered"),
         format!("the table is free again since then; GET /health: {health}"),
     ];
@@ -181,7 +180,7 @@ pub(super) async fn reproduce(place: &Place<'_>, log_level: &str) -> anyhow::Res
     })
 }
 
-/// The sessions that have answered and wait for the service, and where the system tells them, its workers that wait for a lock.
+/// The sessions that have answered and wait for the service and, if the system shows them, its workers that wait for a lock.
 async fn evidence(stage: &Context) -> anyhow::Result<Vec<String>> {
     let sessions = sqlx::query_scalar(
         "SELECT pid FROM pg_stat_activity
@@ -196,7 +195,7 @@ async fn evidence(stage: &Context) -> anyhow::Result<Vec<String>> {
     Ok(all)
 }
 
-/// The ids of a service's worker threads; none where the system has no `/proc`.
+/// The ids of a service's worker threads; empty if the system has no `/proc`.
 fn workers(pid: u32) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"));
     let tasks = tasks.into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! A service as in the scenario `large`, whose exports have little time as a whole. The tests run one after the other on it.
+//! A service as in the scenario `large`, with a short deadline for exports. The tests run one after the other on it.
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use super::{Scenario, When};
 
 pub use super::asked as test;
 
-/// `DATABASE_TIMEOUT_MS`: shorter than a connection may be idle and still be lent without a question. A request that is given up
+/// `DATABASE_TIMEOUT_MS`: shorter than a connection may be idle and still be lent without a ping. A request that is given up
 /// then leaves a connection that no query would use.
 const TIMEOUT: Duration = Duration::from_millis(400);
 

@@ -14,7 +14,7 @@ use crate::service::upstream::{Conduct, PriceFault, Upstream};
 use crate::service::{PriceSettings, Settings, TelemetrySettings};
 use workshop_requests::http::Client;
 
-/// `DATABASE_TIMEOUT_MS`: longer than anybody waits here.
+/// `DATABASE_TIMEOUT_MS`: longer than any request waits here.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(4);
 /// The supplier's own time for a price. The service may ask for more prices at a time than there are clients.
 const SUPPLIER: PriceFault = PriceFault {
@@ -24,7 +24,7 @@ const SUPPLIER: PriceFault = PriceFault {
     hang_ups: 0.0,
 };
 const CALLS: u16 = 16;
-/// Who asks for what, how many of them, and how long each waits before it asks again: so few spans that none are dropped.
+/// The paths, the number of clients of each, and the pause of a client between two requests: so few spans that none are dropped.
 const CLIENTS: [(&str, usize, Duration); 3] = [
     ("/read/", 3, Duration::from_millis(60)),
     ("/records?limit=50&after=", 2, Duration::from_millis(250)),
@@ -35,23 +35,23 @@ const ROUTES: [&str; 3] = ["/read/{id}", "/records", "/price/{id}"];
 /// How often the metrics are looked at, and how many exports of them lie between two looks.
 const TICKS: usize = 9;
 const PUSHES: usize = 2;
-/// The longest that an export is waited for.
+/// The maximum time to wait for an export.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What takes longer than this is slow: a query takes a millisecond.
+/// A span that takes longer than this is slow: a query takes a millisecond.
 const SLOW: f64 = 60.0;
-/// More queries than a request of this service has when it is well.
+/// More queries than a request of this service has normally.
 const MANY: usize = 10;
 /// On a busy machine a healthy service has some slow requests, and fewer than this.
 pub const FEWEST_SHOWING: usize = 10;
 
-/// What a service has told the collector.
+/// The traces and metrics that a service has sent to the collector.
 pub struct Incident {
     /// All requests that were answered.
     pub traces: Vec<Trace>,
     ticks: Vec<Tick>,
 }
 
-/// Starts the service, has it asked for some seconds, and ends it.
+/// Starts the service, sends it requests for some seconds, and stops it.
 pub async fn watch(place: &Place<'_>) -> anyhow::Result<Incident> {
     let supplier = Conduct::Prices(SUPPLIER);
     let (upstream, collector) = tokio::try_join!(Upstream::start(supplier), Collector::start())?;
@@ -71,12 +71,12 @@ pub async fn watch(place: &Place<'_>) -> anyhow::Result<Incident> {
         ticks = ticks(&collector) => ticks?,
         () = load(&stage.client) => bail!("clients that never end have ended"),
     };
-    // What comes later arrives later: when this request has arrived, all others have.
+    // Spans arrive in order: when this request has arrived, all others have.
     let last = format!("{:032x}", stage.service.pid());
     let header = format!("00-{last}-00000000000000aa-01");
     let client = stage.client.with("traceparent", Some(&header));
     let answered = client.get("/health").await;
-    answered.map_err(|failure| anyhow!("the service answers no more: {failure}"))?;
+    answered.map_err(|failure| anyhow!("the service no longer answers: {failure}"))?;
     let has_come = |received: &Received| !received.of_trace(&last).is_empty();
     ensure!(
         collector.until(PATIENCE, has_come).await,
@@ -118,7 +118,7 @@ async fn load(client: &Client) {
 
 async fn keep_asking(client: &Client, path: &str, first: usize, pause: Duration) {
     for id in (first * 100 + 1..).step_by(7) {
-        // How it fares, its trace says.
+        // Its trace shows how it went.
         let _ = client.get(&format!("{path}{}", id % 9_000 + 1)).await;
         sleep(pause).await;
     }
@@ -131,13 +131,13 @@ impl Incident {
             "held" => waits_for_a_connection,
             "in-turn" => calls_late,
             "one-by-one" => asks_for_each,
-            _ => bail!("nobody knows what shows the fault {fault}"),
+            _ => bail!("there is no check for the fault {fault}"),
         };
         let showing = self.traces.iter().filter(|trace| shows(trace));
         Ok(showing.map(|trace| trace.root.trace.clone()).collect())
     }
 
-    /// What is printed of it: spans by their durations, the metrics over time, and of each route the slowest request.
+    /// The printed summary: spans by their durations, the metrics over time, and of each route the slowest request.
     pub fn summary(&self) -> String {
         let mut text = format!(
             "spans by request:\n{}\nmetrics over time: of each route the requests per second and their mean,\n\
@@ -152,7 +152,7 @@ impl Incident {
         text
     }
 
-    /// The slowest requests to each route, and one that is faster than half of them.
+    /// The slowest requests to each route, and the median one.
     pub fn details(&self) -> String {
         const SLOWEST: usize = 8;
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! A service that takes tokens of an issuer. The tests run one after the other on it, each with an issuer that is well at its beginning.
+//! A service that takes tokens of an issuer. The tests run one after the other on it, each with an issuer that is healthy at its beginning.
 
 use std::any::Any;
 use std::time::Duration;
@@ -30,14 +30,14 @@ pub static SCENARIO: Scenario = Scenario {
             publish(&issuer, &keys).await;
             let settings = Settings {
                 tokens: Some(issuer.settings()),
-                // Whatever it says, it must not say a token.
+                // Whatever is logged, it must not contain a token.
                 log_level: "trace".to_owned(),
                 ..stage::settings(DATABASE_TIMEOUT)
             };
             let mut stage = place.stage_with(settings).await?;
             let token = issuer.rightful(&keys.rsa, RSA, "records:read").await?;
             stage.issuer = Some((issuer, keys));
-            // The keys come after the start. What it answers in the end, the tests will see.
+            // The keys arrive after the start. The tests will see the final answer.
             let has_keys = |answer: &Result<Answer, Failure>| {
                 !answer.as_ref().is_ok_and(|answer| answer.status() == 503)
             };
@@ -61,7 +61,7 @@ async fn publish(issuer: &Issuer, keys: &Keys) {
     issuer.publish(set).await;
 }
 
-/// Has a test ask the service, and tell the issuer what to do.
+/// Runs a test that sends requests to the service, and controls the issuer.
 pub fn test<'a, F>(
     scene: &'a dyn Any,
     test: impl FnOnce(&'a Context, &'a Issuer, &'a Keys) -> F + 'a,

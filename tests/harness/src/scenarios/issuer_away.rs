@@ -25,7 +25,7 @@ const DATABASE_TIMEOUT: Duration = Duration::from_secs(2);
 const RENEWAL: Duration = Duration::from_millis(250);
 /// `JWKS_MAX_AGE_MS`: more than three renewals.
 const MAX_AGE: Duration = Duration::from_millis(2500);
-/// How many renewals fail while known keys still count.
+/// How many renewals fail while known keys are still valid.
 const FAILURES: usize = 3;
 /// How long a service may take to end, beside the time limits of a request.
 const END_LIMIT: Duration = Duration::from_secs(8);
@@ -57,7 +57,7 @@ pub static SCENARIO: Scenario = Scenario {
     })
 };
 
-/// What a service did while its issuer was away, and when it was told to stop.
+/// The behavior of a service while its issuer was away, and when it was told to stop.
 #[derive(Debug)]
 pub struct Away {
     /// A key and a token while there had been no issuer at all.
@@ -127,7 +127,7 @@ impl Away {
         })
     }
 
-    /// Whether the token counted after each failed renewal.
+    /// After how many failed renewals the token was still accepted.
     pub fn failures_survived(&self) -> usize {
         let known = self.known_during_outage.iter();
         known.filter(|answer| super::outage::works(answer)).count()

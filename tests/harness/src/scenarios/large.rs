@@ -1,4 +1,4 @@
-//! A service with more records than fit between the database and a client that takes none. The tests run one after the other on
+//! A service with more records than the buffers between the database and an idle client can hold. The tests run one after the other on
 //! it.
 
 use std::time::Duration;

@@ -18,11 +18,11 @@ pub use super::judged as test;
 
 /// `DATABASE_TIMEOUT_MS`.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The fewest clients that come and go, and how many more there may be.
+/// The minimum number of clients that come and go, and how many more there may be.
 const CLIENTS: (usize, usize) = (120, 60);
 /// How many tasks more than before there may be when all clients have gone: those of connections that come and go.
 pub const SPARE: usize = 20;
-/// How far a count of tasks may be from the last one that was seen, to be of the same run.
+/// How far a count of tasks may be from the last observed one to belong to the same run.
 const NEAR: usize = 4;
 /// Which record is visited.
 const VISITED: &str = "/records/1/visit";
@@ -39,7 +39,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     stage.judged(&leak, tests).await
 }
 
-/// How many clients a service counts, and how many tasks it has, as it says itself.
+/// The numbers of clients and of tasks, as the service reports them.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct Watching {
     /// The clients.
@@ -48,16 +48,16 @@ pub struct Watching {
     pub tasks: usize,
 }
 
-/// What a service said while many clients listened, and afterwards.
+/// The service's reports while many clients listened, and afterwards.
 #[derive(Debug)]
 pub struct Leak {
     /// How many clients there were.
     pub clients: usize,
     /// Before the first of them came.
     pub before: Result<Watching, Failure>,
-    /// The line that each of them got of a visit.
+    /// The line that each of them got for a visit.
     pub heard: Result<Vec<Vec<u8>>, Failure>,
-    /// When all had gone, and some visits had come: when nothing was left of them, or else at the end of the limit.
+    /// After all had gone, and some visits had come: once nothing was left of the clients, or at the end of the limit.
     pub after: Result<Watching, Failure>,
 }
 
@@ -68,7 +68,7 @@ async fn watched(place: &Place<'_>, log_level: &str) -> anyhow::Result<(Context,
     };
     let stage = place.stage_with(settings).await?;
     let (fewest, more) = CLIENTS;
-    // Another number in each run.
+    // A different number in each run.
     let clients = fewest + stage.service.pid() as usize % more;
     let leak = Leak::watch(&stage.client, clients).await;
     Ok((stage, leak))
@@ -82,7 +82,7 @@ impl Leak {
         let after = wait::last_within(
             RECOVERY_LIMIT,
             async || {
-                // A client that has gone is noticed when there is something to tell it.
+                // The service notices that a client has gone when it writes to it.
                 client.post(VISITED).await?;
                 ask(client).await
             },
@@ -125,7 +125,7 @@ async fn listen(client: &Client, clients: usize) -> Result<Vec<Vec<u8>>, Failure
     lines.into_iter().collect()
 }
 
-/// Plays it, and leaves the service as it is then.
+/// Plays the case, and leaves the service as it is then.
 pub(super) async fn reproduce(place: &Place<'_>, log_level: &str) -> anyhow::Result<Reproduction> {
     let (stage, leak) = watched(place, log_level).await?;
     let told = |seen: &Result<Watching, Failure>| match seen {

@@ -1,4 +1,4 @@
-//! What the tests of a suite need around a service, one file per scenario.
+//! Scenarios: the environments that the tests of a suite need around a service, one file each.
 //!
 //! A scenario starts what it needs, watches, has its tests judge what there is, and stops. Each plays on services and databases
 //! of its own, so no test can disturb those of another scenario. A new scenario is one file with a `SCENARIO` and a `test`, and
@@ -69,11 +69,11 @@ const LOG_LINES: usize = 8;
 /// One test of the contract.
 #[derive(Clone, Copy)]
 pub struct ContractTest {
-    /// The sentence that it holds the service to.
+    /// The requirement, as a sentence.
     pub name: &'static str,
     /// What it needs around the service.
     pub scenario: &'static Scenario,
-    /// How it judges what the scenario offers.
+    /// The function that judges the scenario.
     pub judge: Judge,
 }
 
@@ -85,7 +85,7 @@ pub struct Scenario {
     pub when: When,
     /// About how many seconds it takes alone. The longest begin first.
     pub lasts: u8,
-    /// False where the tests look below the service, which is each implementation's own matter, or ask a service of another kind.
+    /// False if the tests look inside the service, which differs between implementations, or are for another kind of service.
     pub of_the_contract: bool,
     /// Plays it for these tests and gives their statuses in the same order.
     pub play: Play,
@@ -119,7 +119,7 @@ pub enum When {
     Waiting,
 }
 
-/// Where services are judged.
+/// The environment in which services are judged.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     pub workspace: &'a Workspace,
@@ -141,7 +141,7 @@ pub type Judge = for<'a> fn(&'a dyn Any) -> Judging<'a>;
 /// A test at work.
 pub type Judging<'a> = LocalBoxFuture<'a, TestResult>;
 
-/// Has a test ask what the scenario has started.
+/// Runs a test that asks what the scenario has started.
 pub fn asked<'a, T, F>(scene: &'a dyn Any, test: impl FnOnce(&'a T) -> F) -> Judging<'a>
 where
     T: Any,
@@ -153,7 +153,7 @@ where
     }
 }
 
-/// Has a test judge what the scenario has seen.
+/// Runs a test on the scenario's observations.
 pub fn judged<'a, T: Any>(scene: &'a dyn Any, test: fn(&T) -> TestResult) -> Judging<'a> {
     Box::pin(future::ready(its_own(scene).and_then(test)))
 }
@@ -163,7 +163,7 @@ fn its_own<T: Any>(scene: &dyn Any) -> Result<&T, TestError> {
     Ok(scene.context("a test of another scenario")?)
 }
 
-/// Has the tests judge what a scenario has seen. `log` is the end of the service's log.
+/// Runs the tests on a scenario's observations. `log` is the end of the service's log.
 async fn judge_all(
     seen: &dyn Any,
     log: &str,
@@ -177,7 +177,7 @@ async fn judge_all(
     Ok(statuses)
 }
 
-/// The status of a test, which those hear who wait for it; the other tests of its scenario may take long.
+/// The status of a test, which is announced at once: the other tests of its scenario may take long.
 fn status_of(
     test: &ContractTest,
     result: TestResult,
@@ -202,7 +202,7 @@ fn status_in_silence(
     }
 }
 
-/// How far the tests of a scenario are.
+/// The progress of a scenario's tests.
 pub(crate) enum Event {
     /// These begin, by their names.
     Begun(Vec<&'static str>),
@@ -211,11 +211,11 @@ pub(crate) enum Event {
 }
 
 tokio::task_local! {
-    /// Who hears how far a scenario is while it is played.
+    /// The listener for the progress of a scenario.
     pub(crate) static HEARD: UnboundedSender<Event>;
 }
 
 fn tell(test: &ContractTest, status: &TestStatus) {
-    // Without a listener, or once it is gone, there is nothing to tell.
+    // Without a listener, or once it is gone, the event is dropped.
     let _ = HEARD.try_with(|heard| heard.send(Event::Ended(test.name, status.clone())));
 }

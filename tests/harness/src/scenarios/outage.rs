@@ -14,7 +14,7 @@ pub use super::judged as test;
 /// How soon after the database's return a service must work again.
 pub const RECOVERY_LIMIT: Duration = Duration::from_secs(5);
 
-/// The longest that an answer may take while the database is gone: far more than `DATABASE_TIMEOUT_MS`, far less than for ever.
+/// The maximum time that an answer may take while the database is gone: far more than `DATABASE_TIMEOUT_MS`, far less than forever.
 pub const PATIENCE: Duration = Duration::from_secs(3);
 
 /// `DATABASE_TIMEOUT_MS`: short, since a learner waits for it.
@@ -30,7 +30,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     stage.judged(&outage, tests).await
 }
 
-/// What a service answered, before, during and after an outage.
+/// The answers of a service before, during and after an outage.
 #[derive(Debug)]
 pub struct Outage {
     /// `GET /health` while the database was gone.
@@ -87,7 +87,7 @@ async fn recovered(
     ask_until(client, path, |answer| !worked_before || works(answer)).await
 }
 
-/// The contract's answer where the database is needed and does not answer.
+/// The contract's answer if the database is needed and does not answer.
 pub fn expect_no_database(answer: &Answer) -> Result<&Answer, Failure> {
     answer.expect_problem(503, "the database does not answer")
 }

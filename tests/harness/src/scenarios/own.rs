@@ -55,19 +55,19 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
 /// The given file of every crate of the ladder that draws the code.
 const DRAWING: &str = "src/qr.rs";
 
-/// What such a test has at hand.
+/// The context of such a test.
 pub struct Workbench {
     workspace: Workspace,
     launch: Launch,
     settings: Settings,
     folder: scratch::Folder,
-    /// Those that were started, the one used last at the end.
+    /// The started services, the most recently used one at the end.
     services: Mutex<Vec<(Launch, Arc<OwnService>)>>,
     /// What was built with another drawing, by that drawing. A copy stays where its services run.
     redrawn: tokio::sync::Mutex<Vec<(String, Copy, Launch)>>,
 }
 
-/// A service that a test has started, with somebody to ask it.
+/// A service that a test has started, with a client for it.
 pub struct OwnService {
     /// Sends requests without a key: `/qrcode` needs none.
     pub client: Client,
@@ -75,12 +75,12 @@ pub struct OwnService {
 }
 
 impl Workbench {
-    /// A folder for a test's own files; it goes with the workbench.
+    /// A folder for a test's own files; it is removed with the workbench.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// What the crate was built into: the program, the module or the library.
+    /// The build result of the crate: the program, the module or the library.
     pub fn part(&self) -> anyhow::Result<&Path> {
         let part = self.launch.parts.first();
         Ok(part.context("this target has no part of its own")?)
@@ -91,19 +91,19 @@ impl Workbench {
         self.launch.directory.join(nginx::FOLDER)
     }
 
-    /// The Kotlin service. Who asks again gets the same one.
+    /// The Kotlin service. Later calls get the same one.
     pub async fn kotlin(&self) -> Result<Arc<OwnService>, TestError> {
         let launch = build::build(&self.workspace, Target::Kotlin, Profile::Check).await;
         let launch = launch.map_err(anyhow::Error::new)?;
         self.started(&launch, &[]).await
     }
 
-    /// The target, started with these variables on top of its own. Who asks for the same again gets the same service.
+    /// The target, started with these variables on top of its own. Later calls with the same variables get the same service.
     pub async fn service(&self, env: &[(&str, &str)]) -> Result<Arc<OwnService>, TestError> {
         self.started(&self.launch, env).await
     }
 
-    /// The target with another `src/qr.rs` in its crate, built and started with these variables. A fault is planted so, and needs
+    /// The target with another `src/qr.rs` in its crate, built and started with these variables. This plants a fault, and needs
     /// no switch in any crate.
     pub async fn service_with_drawing(
         &self,
@@ -176,7 +176,7 @@ impl Workbench {
         Some(service)
     }
 
-    /// The last lines that the service used last has written.
+    /// The last lines in the log of the most recently used service.
     fn log_tail(&self) -> String {
         let services = self.services();
         let last = services.last();

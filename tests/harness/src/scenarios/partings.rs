@@ -1,4 +1,4 @@
-//! A service whose peers leave, and which leaves its peers: watched while many come and go, while one is silent, and while the
+//! A service whose peers leave, and which stops itself: watched while many peers come and go, while one is silent, and while the
 //! service stops.
 
 use std::ops::RangeInclusive;
@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_millis(500);
 const PING: Duration = Duration::from_millis(1500);
 /// How long a service may take to stop: a socket whose peer confirms nothing is closed after a while.
 const STOPPED_WITHIN: Duration = Duration::from_secs(9);
-/// How many peers come and go in a round, how many rounds there are, and after which of them memory is looked at first.
+/// The number of peers in a round, the number of rounds, and the round after which memory is first measured.
 const PEERS: usize = 100;
 const ROUNDS: usize = 10;
 const FIRST_LOOK: usize = 2;
@@ -37,7 +37,7 @@ const GROWTH_OF_A_JVM: u64 = 32 << 10;
 /// How many messages a peer sends in one go, and to how many others: so many that they take longer than a silence may last.
 const IN_ONE_GO: usize = 1_000;
 const READERS: usize = 22;
-/// How often a peer that says nothing is watched being asked.
+/// The number of pings to a silent peer that are awaited.
 const PINGS: usize = 3;
 /// How many peers are there when the service stops.
 const LAST: usize = 50;
@@ -87,11 +87,11 @@ pub struct Partings {
     /// The memory of the service, in kB, after two rounds of many peers and after the last one; `None` where the system does
     /// not tell.
     pub memory: Result<Option<(u64, u64)>, Failure>,
-    /// The most that it may grow by in between, in kB.
+    /// The maximum that it may grow by in between, in kB.
     pub growth: u64,
     /// Whether the name of a peer that answers no ping is free in time.
     pub silent: Result<(), Failure>,
-    /// Whether a peer that reads and says nothing is asked, and stays.
+    /// Whether a peer that reads and sends nothing gets pings, and stays.
     pub idle: Result<(), Failure>,
     /// Whether a peer stays that can answer a ping only after many messages.
     pub busy: Result<(), Failure>,
@@ -107,7 +107,7 @@ pub struct Stop {
     pub end: End,
 }
 
-/// Rounds of many peers, half of whom say goodbye. Memory is looked at when all of them are gone.
+/// Rounds of many peers, half of whom close properly. Memory is measured when all of them are gone.
 async fn come_and_go(service: &Service, client: &Client) -> Result<Option<(u64, u64)>, Failure> {
     come(client, 1..=FIRST_LOOK).await?;
     let first = memory(service);
@@ -130,7 +130,7 @@ async fn come(client: &Client, rounds: RangeInclusive<usize>) -> Result<(), Fail
         });
         try_join_all(leaving).await?;
     }
-    // The last one to be noticed is not known: all names are free again when all are gone.
+    // The order in which they are noticed is unknown: all names are free again when all are gone.
     let again = try_join_all(names.iter().map(|name| client.socket_again(name))).await?;
     try_join_all(again.into_iter().map(Socket::leave)).await?;
     Ok(())

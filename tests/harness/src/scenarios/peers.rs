@@ -1,4 +1,4 @@
-//! A service that peers meet in. The tests run one after the other on it, each with peers of its own.
+//! A service in which peers meet. The tests run one after the other on it, each with peers of its own.
 
 use super::{Scenario, When, stage, steady};
 use crate::service::Settings;
@@ -6,9 +6,9 @@ use workshop_base::open_files;
 
 pub use super::asked as test;
 
-/// The most peers at a time.
+/// The maximum number of peers at a time.
 pub const PEERS: usize = 2000;
-/// `PEER_QUEUE`: little, so that a peer that does not read shows soon.
+/// `PEER_QUEUE`: small, so that a peer that does not read is noticed soon.
 const QUEUE: u32 = 64;
 
 pub static SCENARIO: Scenario = Scenario::new("peers", When::Waiting, 4, |place, tests| {

@@ -20,13 +20,13 @@ pub use super::judged as test;
 const MIGRATION_TIMEOUT: Duration = Duration::from_millis(1500);
 /// How many attempts to migrate are watched: the second would wait behind what the first has left.
 const ATTEMPTS: usize = 3;
-/// The longest that they may take.
+/// The maximum time for these attempts.
 const ATTEMPTS_LIMIT: Duration = Duration::from_secs(15);
-/// What the log says of it, once.
+/// The log's text about it, once.
 pub const WAITS: &str = "wait for a lock";
 
-/// What a later release has done to the database: a migration that the earlier one does not know, in the bookkeeping of those who
-/// keep one, and a column more. It has also renamed a column that the earlier one needs.
+/// The changes of a later release: a migration that the earlier one does not know, in the bookkeeping of services that
+/// keep one, and one more column. It has also renamed a column that the earlier one needs.
 const LATER_RELEASE: [&str; 3] = [
     "DO $$ BEGIN
          IF to_regclass('_sqlx_migrations') IS NOT NULL THEN
@@ -70,9 +70,9 @@ pub struct Releases {
     pub column: Option<String>,
     /// The one whose migration waits for a lock.
     pub waiting: Hindered,
-    /// The most sessions that this one had in the database at the same time to wait for it.
+    /// The maximum number of sessions that this one had in the database at the same time to wait for it.
     pub sessions: usize,
-    /// How many lines of its log say that it waits.
+    /// The number of lines in its log that say that it waits.
     pub said: usize,
 }
 
@@ -130,7 +130,7 @@ async fn watch_waiting(place: &Place<'_>) -> anyhow::Result<(Hindered, usize, us
     Ok((instance.freed(meanwhile).await, sessions, said))
 }
 
-/// The most sessions that waited for a lock at the same time, while so many attempts to migrate were seen.
+/// The maximum number of sessions that waited for a lock at the same time, while so many attempts to migrate were seen.
 async fn most_sessions(watcher: &mut PgConnection) -> sqlx::Result<usize> {
     let (mut seen, mut most) = (HashSet::new(), 0);
     let look = async || {

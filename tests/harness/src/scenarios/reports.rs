@@ -1,4 +1,4 @@
-//! A service with a database of its own, which was empty when it started: what is in it, the service has put there.
+//! A service with a database of its own, which was empty when it started: everything in it comes from the service.
 
 use super::{Place, Played, Scenario, When, stage};
 use crate::scenarios::ContractTest;

@@ -1,4 +1,4 @@
-//! A service with a database of its own, which was empty when it started, in bad days: its database goes away, falls silent or is
+//! A service with a database of its own, which was empty when it started, on bad days: its database goes away, falls silent or is
 //! slow, and the service is killed or told to stop. The tests do that themselves, one after the other, and leave it as it was.
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -27,15 +27,15 @@ pub use super::asked as test;
 
 /// `DATABASE_TIMEOUT_MS`: short, since a learner waits for it.
 const TIMEOUT: Duration = Duration::from_millis(400);
-/// The longest that a line of the log may take to be there.
+/// The maximum time until a line appears in the log.
 const LINE_LIMIT: Duration = Duration::from_secs(3);
 /// How soon a service that was told to stop must refuse new connections.
 const REFUSED_WITHIN: Duration = Duration::from_secs(3);
-/// The longest that a service may take to end that was told to.
+/// The maximum time for a service to end after it was told to stop.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
-/// The longest that a service may take to open a connection to its database and send something.
+/// The maximum time for a service to open a connection to its database and send something.
 const TLS_LIMIT: Duration = Duration::from_secs(5);
-/// What a client of PostgreSQL sends that wants TLS: a length, and a number.
+/// PostgreSQL's request for TLS: a length, and a number.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
 pub static SCENARIO: Scenario = Scenario {
@@ -56,7 +56,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         launch: place.launch.clone(),
         stage: Mutex::new(stage),
     };
-    // Who writes a service from nothing has no `/ready` for a while, and shall not wait for it again and again.
+    // A service written from nothing has no `/ready` for a while; its author must not wait for it again and again.
     let gets_ready = bad_days.client.get("/ready").await;
     let gets_ready = gets_ready.is_ok_and(|answer| answer.status() == 200);
     let mut statuses = Vec::new();
@@ -65,7 +65,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
         let result = (test.judge)(&bad_days).await;
         let mut stage = bad_days.stage.lock().await;
         statuses.push(status_of(test, result, || stage.log_tail())?);
-        // The next test begins with everything in its place, whatever this one has seen.
+        // The next test begins with everything in its place, whatever this one has done.
         stage.proxy.resume();
         stage.proxy.restore().await;
         let has_ended = stage.service.exited().is_some();
@@ -80,7 +80,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     Ok(bad_days.stage.into_inner().leaves_with(statuses))
 }
 
-/// What such a test has at hand.
+/// The context of such a test.
 pub struct BadDays {
     /// Sends requests to the service, which stays at its address.
     pub client: Client,
@@ -92,19 +92,19 @@ pub struct BadDays {
     stage: Mutex<Context>,
 }
 
-/// How a service ended that was told to.
+/// How a service ended after it was told to stop.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportsEnd {
-    /// Its status; none when it has not ended within the limit.
+    /// Its status; `None` if it has not ended within the limit.
     pub status: Option<ExitStatus>,
 }
 
-/// What a service does whose URL has `sslmode=require`.
+/// The behavior of a service whose URL has `sslmode=require`.
 #[derive(Debug)]
 pub enum AskedForTls {
-    /// It has ended, and said this.
+    /// It has ended, with this output.
     Refused(String),
-    /// It runs, and this is what it has sent to its database first.
+    /// It runs, and has first sent these bytes to its database.
     Sent(Vec<u8>),
 }
 
@@ -126,7 +126,7 @@ impl BadDays {
         Ok(())
     }
 
-    /// The most connections to the database that were open at the same time.
+    /// The maximum number of connections to the database that were open at the same time.
     pub async fn most_connections(&self) -> usize {
         self.stage.lock().await.proxy.most_open()
     }
@@ -146,17 +146,17 @@ impl BadDays {
         self.stage.lock().await.proxy.stall();
     }
 
-    /// The database speaks again.
+    /// The database answers again.
     pub async fn resume(&self) {
         self.stage.lock().await.proxy.resume();
     }
 
-    /// The open connections are lost without a word; new ones work.
+    /// The open connections are lost silently; new ones work.
     pub async fn lose(&self) {
         self.stage.lock().await.proxy.lose();
     }
 
-    /// Closes all connections, and gives no more than so many of them from now on.
+    /// Closes all connections, and allows no more than this many from now on.
     pub async fn give_only(&self, most: usize) {
         let stage = self.stage.lock().await;
         stage.proxy.cut().await;
@@ -164,14 +164,14 @@ impl BadDays {
         stage.proxy.restore().await;
     }
 
-    /// Gives as many connections as are asked for; how many it has refused so far.
+    /// Gives as many connections as are asked for; returns how many it has refused so far.
     pub async fn give_all(&self) -> usize {
         let stage = self.stage.lock().await;
         stage.proxy.allow(usize::MAX);
         stage.proxy.refused()
     }
 
-    /// What the service has written since it was started last.
+    /// The log of the service since its last start.
     pub async fn logged(&self) -> anyhow::Result<String> {
         self.stage.lock().await.logged()
     }
@@ -183,7 +183,7 @@ impl BadDays {
         wait::within(LINE_LIMIT, line).await.transpose()
     }
 
-    /// Keeps every table of the service's from everybody else while `meanwhile` runs.
+    /// Locks every table of the service while `meanwhile` runs.
     pub async fn with_locked_tables<T>(
         &self,
         meanwhile: impl AsyncFnOnce(&mut PgConnection) -> Result<T, TestError>,
@@ -191,7 +191,7 @@ impl BadDays {
         self.with_tables_locked("ACCESS EXCLUSIVE", meanwhile).await
     }
 
-    /// Keeps every table of the service's from those who write while `meanwhile` runs.
+    /// Locks every table of the service for writers while `meanwhile` runs.
     pub async fn with_writers_locked_out<T>(
         &self,
         meanwhile: impl AsyncFnOnce(&mut PgConnection) -> Result<T, TestError>,
@@ -199,7 +199,7 @@ impl BadDays {
         self.with_tables_locked("SHARE", meanwhile).await
     }
 
-    /// Tables are found by looking: a service names them as it likes.
+    /// Tables are found in the catalog: a service names them as it likes.
     async fn with_tables_locked<T>(
         &self,
         mode: &str,
@@ -253,7 +253,7 @@ impl BadDays {
         self.stop_while(async {}).await.1
     }
 
-    /// Tells the service to stop, does something once it accepts nobody anymore, and waits for its end.
+    /// Tells the service to stop, does something once it accepts no more connections, and waits for its end.
     pub async fn stop_while<T>(&self, meanwhile: impl Future<Output = T>) -> (T, ReportsEnd) {
         let mut stage = self.stage.lock().await;
         stage.service.ask_to_stop();
@@ -265,7 +265,7 @@ impl BadDays {
         (done, ReportsEnd { status })
     }
 
-    /// What one more service says that is started with changed settings, and ends because of them.
+    /// The output of one more service that is started with changed settings, and ends because of them.
     pub async fn refused_start(
         &self,
         change: impl FnOnce(&mut Settings),
@@ -285,7 +285,7 @@ impl BadDays {
         }
     }
 
-    /// What `/ready` answers on one more service whose database is at an IPv6 address, with the options that providers add to their
+    /// The answer to `/ready` of one more service whose database is at an IPv6 address, with the options that providers add to their
     /// URLs; none on a machine without such an address.
     pub async fn ready_by_ipv6(&self) -> Result<Option<Answer>, TestError> {
         let settings = self.stage.lock().await.settings.clone();
@@ -293,7 +293,7 @@ impl BadDays {
         Ok(ready.transpose()?)
     }
 
-    /// What one more service does whose URL asks for TLS.
+    /// The behavior of one more service whose URL asks for TLS.
     pub async fn asked_for_tls(&self) -> Result<AskedForTls, TestError> {
         let database = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
         let database = database.map_err(anyhow::Error::new)?;
@@ -307,19 +307,19 @@ impl BadDays {
         };
         let client = Client::new(service.base_url(), None)?;
         let first = timeout(TLS_LIMIT, first_bytes(&database));
-        // Some connect when they are first asked for something.
+        // Some connect at the first request.
         let (first, _) = tokio::join!(first, client.get("/ready"));
         service.stop().await;
         Ok(AskedForTls::Sent(first.unwrap_or_default()))
     }
 }
 
-/// The first bytes that come on the next connection: as many as a request for TLS has.
+/// The first bytes on the next connection: as many as a request for TLS has.
 async fn first_bytes(database: &TcpListener) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Ok((connection, _)) = database.accept().await {
         let mut first = connection.take(SSL_REQUEST.len() as u64);
-        // What came before an error is all that there is.
+        // After an error, the bytes before it are all there is.
         let _ = first.read_to_end(&mut bytes).await;
     }
     bytes

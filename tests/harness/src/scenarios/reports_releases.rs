@@ -64,7 +64,7 @@ pub struct Release {
     service: Mutex<Option<Service>>,
 }
 
-/// A column that a service has made.
+/// A column that a service has created.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct TableColumn {
     /// Its table, in quotes where it needs them.
@@ -76,7 +76,7 @@ pub struct TableColumn {
 }
 
 impl Release {
-    /// Starts the service, or starts it again; somebody who asks it. It may not be ready yet.
+    /// Starts the service, or starts it again, and returns a client for it. It may not be ready yet.
     pub async fn start(&self) -> Result<Client, TestError> {
         let mut service = self.service.lock().await;
         if let Some(mut running) = service.take() {
@@ -99,7 +99,7 @@ impl Release {
         Ok(client)
     }
 
-    /// The columns of the tables that the service has made, those of its migrations excepted.
+    /// The columns of the tables that the service has created, except those of its migrations.
     pub async fn columns(&self) -> Result<Vec<TableColumn>, TestError> {
         let columns = sqlx::query_as(
             "SELECT attrelid::regclass::text AS table, quote_ident(attname) AS name, format_type(atttypid, atttypmod) AS kind \
@@ -115,7 +115,7 @@ impl Release {
         Ok(columns)
     }
 
-    /// Has the database do this.
+    /// Runs this statement.
     pub async fn alter(&self, sql: &str) -> Result<(), TestError> {
         let mut schema = self.schema.lock().await;
         sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
@@ -124,7 +124,7 @@ impl Release {
         Ok(())
     }
 
-    /// Lets so many hours pass, for all that the service has stored.
+    /// Makes all stored times this many hours older.
     pub async fn pass(&self, hours: u32) -> Result<(), TestError> {
         for column in self.columns().await? {
             if column.kind.starts_with("timestamp") {
@@ -153,7 +153,7 @@ impl Release {
         Ok(rows.fetch_one(&mut *self.schema.lock().await).await?)
     }
 
-    /// How many sessions of other clients are at work in the database: those that wait in a statement, for whatever it is.
+    /// How many sessions of other clients are active in the database, including those that wait in a statement.
     pub async fn busy_sessions(&self) -> Result<i64, TestError> {
         let busy = sqlx::query_scalar(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' \

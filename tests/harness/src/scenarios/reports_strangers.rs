@@ -1,4 +1,4 @@
-//! A service, and clients that it doesn't know: they begin a request and never end it, say nothing, take no answer, or send what
+//! A service, and clients that it doesn't know: they begin a request and never end it, send nothing, read no answer, or send what
 //! is refused. A service with a folder `nginx` beside it is asked through that.
 
 use std::net::SocketAddr;
@@ -21,14 +21,14 @@ pub use super::judged as test;
 
 /// `DATABASE_TIMEOUT_MS`: longer than any answer takes here.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest that a stranger may keep a connection, and what a slow machine adds.
+/// The maximum time that a stranger may keep a connection, and what a slow machine adds.
 const PATIENCE: Duration = Duration::from_secs(10 + 5);
 /// How many connections each kind of them has.
 const MANY: usize = 300;
 const FEW: usize = 20;
-/// How often pages are asked for that nobody takes: more of them than fits between two processes.
+/// The number of requested pages that are not read: more than the buffers between two processes hold.
 const PAGES: usize = 300;
-/// How large an upload is that is refused, and how often it is sent: an answer is lost now and then.
+/// The size of a refused upload, and how often it is sent: an answer is only lost now and then.
 const UPLOAD: usize = 5_000_000;
 const UPLOADS: usize = 50;
 
@@ -39,16 +39,16 @@ pub static SCENARIO: Scenario = Scenario {
     })
 };
 
-/// What became of the strangers, and of those who are none.
+/// What happened to the strangers, and to other clients.
 pub struct ReportsStrangers {
-    /// How many connections of so many were still open at the end: with half a head, after a whole request, and without one.
+    /// The connections still open at the end, and all of them: with half a head, after a whole request, and without one.
     pub half_heads: [usize; 2],
     pub idle: [usize; 2],
-    /// What `/health` was answered meanwhile.
+    /// The answer to `/health` meanwhile.
     pub health: Result<Answer, Failure>,
-    /// How many pages of so many came to a client who did not take them for a while.
+    /// The pages that reached a client that did not read for a while, and all of them.
     pub pages: [usize; 2],
-    /// The first bytes of the answers to large bodies: without a key, with one, and said to be no JSON.
+    /// The first bytes of the answers to large bodies: without a key, with one, and not declared as JSON.
     pub uploads: [(Upload, Vec<String>); 3],
 }
 
@@ -120,7 +120,7 @@ async fn watch(client: &Client, address: SocketAddr) -> ReportsStrangers {
     }
 }
 
-/// Of so many connections on which this is sent, and then nothing, those that are open when all patience is over.
+/// Sends this on a number of connections, and then nothing; returns how many are open after the limit.
 async fn still_open(address: SocketAddr, count: usize, sent: &str) -> usize {
     let open = join_all((0..count).map(async |_| {
         let closed = timeout(PATIENCE, async {
@@ -133,13 +133,13 @@ async fn still_open(address: SocketAddr, count: usize, sent: &str) -> usize {
     open.await.into_iter().filter(|is_open| *is_open).count()
 }
 
-/// How many pages come to a client who asks for all of them, and takes none until patience is over.
+/// The pages that reach a client that requests all of them, and reads none until the limit is over.
 async fn pages_that_come(address: SocketAddr) -> usize {
     let ask = "GET /reports?tag=8001&limit=100 HTTP/1.1\r\nHost: localhost\r\nX-API-Key: valid_key\r\n\r\n";
     let Ok(mut connection) = TcpStream::connect(address).await else {
         return PAGES;
     };
-    // A part of them may not be taken either.
+    // Some of the requests may not be read, either.
     let _ = timeout(PATIENCE, connection.write_all(ask.repeat(PAGES).as_bytes())).await;
     sleep(PATIENCE).await;
     let mut bytes = Vec::new();

@@ -1,8 +1,8 @@
-//! What is left of a debugging case that was played, for a person who looks.
+//! The state after a debugging case, for a person to look at.
 
 use super::Context;
 
-/// `LOG_LEVEL` unless something else is asked for.
+/// The default `LOG_LEVEL`.
 pub const QUIET: &str = "warn";
 
 /// A case that was played.
@@ -11,6 +11,6 @@ pub struct Reproduction {
     pub stage: Context,
     /// What was done, and what was seen from outside.
     pub seen: Vec<String>,
-    /// The values that only this run has: those of them that count as evidence.
+    /// The values that only this run has, which are accepted as evidence.
     pub evidence: Vec<String>,
 }

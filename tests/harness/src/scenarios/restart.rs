@@ -18,20 +18,20 @@ pub use super::judged as test;
 
 /// How many clients read at the same time: more than the pool has connections, so that some wait for one.
 const READERS: usize = 8;
-/// How soon after the database's return every reader must have a record again.
+/// The maximum time after the database's return until every reader has a record again.
 pub const RECOVERY_LIMIT: Duration = Duration::from_secs(8);
-/// How long a service may take to let go of what the outage has cost it.
+/// The maximum time for a service to release the resources that the outage has cost it.
 const RELEASE_LIMIT: Duration = Duration::from_secs(5);
 
 pub static SCENARIO: Scenario = Scenario::new("restart", When::Waiting, 2, |place, tests| {
     Box::pin(place.watched(SHORT_TIMEOUT, Restart::watch, tests))
 });
 
-/// Ends all sessions in the database but the one that says so.
+/// Ends all sessions in the database except its own.
 pub const END_ITS_SESSIONS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
      WHERE datname = current_database() AND pid <> pg_backend_pid()";
 
-/// Ends the service's sessions as a server does that stops, and then is not there: the proxy's port refuses connections.
+/// Ends the service's sessions like a stopping server, and then is away: the proxy's port refuses connections.
 async fn stop_the_database(stage: &Context) -> sqlx::Result<()> {
     let mut database = stage.database.lock().await;
     database.execute(END_ITS_SESSIONS).await?;
@@ -39,7 +39,7 @@ async fn stop_the_database(stage: &Context) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// What a process holds on to; none where there is no `/proc`.
+/// The resources that a process holds; `None` without a `/proc`.
 #[derive(Debug, Clone, Copy)]
 pub struct Footprint {
     /// Open files and sockets, without the connections to the database: a pool opens these as it needs them.
@@ -56,22 +56,22 @@ impl Footprint {
     }
 }
 
-/// What a service did while its database was restarted.
+/// The behavior of a service while its database was restarted.
 #[derive(Debug)]
 pub struct Restart {
-    /// Reads while the database stopped and while it started: some of them were still, or already, possible.
+    /// Reads while the database stopped and while it started: some of them could still, or already, succeed.
     pub at_the_edges: Answers,
     /// Reads that were sent while the database was stopped.
     pub while_stopped: Answers,
-    /// The first answer with a record, or else the last one within [`RECOVERY_LIMIT`] of the database's return; one a reader.
+    /// The first answer with a record, or else the last one within [`RECOVERY_LIMIT`] of the database's return; one per reader.
     pub after: Answers,
     /// The connections to the database that were open in the end.
     pub connections: usize,
     /// How many the service may have.
     pub pool_size: usize,
-    /// What the service held on to before.
+    /// The resources that the service held before.
     pub before: Option<Footprint>,
-    /// What it holds on to afterwards.
+    /// The resources that it holds afterwards.
     pub afterwards: Option<Footprint>,
 }
 
@@ -113,7 +113,7 @@ impl Restart {
     }
 }
 
-/// What all readers come back with.
+/// The results of all readers.
 async fn readers<T>(reader: impl AsyncFn() -> T) -> Vec<T> {
     join_all((0..READERS).map(|_| reader())).await
 }
@@ -122,7 +122,7 @@ async fn read(client: &Client) -> Result<Answer, Failure> {
     client.get("/read/1").await
 }
 
-/// Reads again until a record comes, at most until the limit.
+/// Reads again until there is a record, at most until the limit.
 async fn read_until_it_works(client: &Client) -> Result<Answer, Failure> {
     wait::last_within(RECOVERY_LIMIT, async || read(client).await, works).await
 }

@@ -22,19 +22,19 @@ pub use super::judged as test;
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// How often each connection has seen a statement before: more often than a driver wants before it prepares one.
 const TIMES: usize = 8;
-/// What later releases do. No value is longer than its new type allows, and no release has to know the new column.
+/// The changes of later releases. No value is longer than its new type allows, and no release has to know the new column.
 const CHANGES: [&str; 2] = [
     "ALTER TABLE records ALTER value TYPE varchar(64)",
     "ALTER TABLE records ADD COLUMN note text",
 ];
-/// What comes after that, when nothing but visits is asked for.
+/// The change after those, when there are only visits.
 const CHANGE_BACK: &str = "ALTER TABLE records ALTER value TYPE text";
 
 pub static SCENARIO: Scenario = Scenario::new("schema_change", When::Waiting, 2, |place, tests| {
     Box::pin(place.watched(TIMEOUT, SchemaChange::watch, tests))
 });
 
-/// What a service did while its schema changed.
+/// The behavior of a service while its schema changed.
 #[derive(Debug)]
 pub struct SchemaChange {
     /// Records, pages and `/ready`, asked for while the schema changed and right after that.
@@ -81,7 +81,7 @@ impl SchemaChange {
         let ((changed, visits), reads) = asking_during(2 * pool_size, reading, visiting).await;
         changed?;
 
-        // Without reads, whose second attempt may have let a connection forget its statements.
+        // Without reads: their second attempt may have made a connection forget its statements.
         for _ in 0..TIMES {
             on_all_connections(database, pool_size, async || visit(client).await).await?;
         }
@@ -112,7 +112,7 @@ async fn at_once(count: usize, ask: impl AsyncFn() -> Result<Answer, Failure>) -
     join_all((0..count).map(|_| ask())).await
 }
 
-/// Has each connection see a statement: as many requests as there are connections wait for the records at the same time.
+/// Makes each connection see a statement: as many requests as there are connections wait for the records at the same time.
 async fn on_all_connections(
     database: &mut PgConnection,
     pool_size: usize,

@@ -1,4 +1,4 @@
-//! A service that tells a collector what it does: all traces, and a line of the log for each request. The tests run one after the
+//! A service that sends everything to a collector: all traces, and a log line for each request. The tests run one after the
 //! other on it, each with a collector that takes everything and has forgotten what came before.
 
 use std::any::Any;
@@ -16,9 +16,9 @@ use workshop_requests::failure::TestResult;
 
 /// `DATABASE_TIMEOUT_MS`: longer than tests keep a table locked.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(4);
-/// How long the first spans may take: a JVM loads for a second what it has not needed before.
+/// The maximum time for the first spans: a JVM first loads classes for a second.
 const FIRST_SPANS: Duration = Duration::from_secs(4);
-/// How many requests come before the tests, and whose trace they are part of.
+/// The number of requests before the tests, and the trace that they are part of.
 const FIRST: usize = 2;
 const KEPT: &str = "00-00000000000000000000000000000001-0000000000000001-01";
 /// `UPSTREAM_LIMIT`: several times the connections to the database.
@@ -70,7 +70,7 @@ pub(super) async fn play(
     stage.ask(tests).await
 }
 
-/// Has a test ask the service, and see what the collector gets.
+/// Runs a test that sends requests to the service, and reads what the collector gets.
 pub fn test<'a, F>(
     scene: &'a dyn Any,
     test: impl FnOnce(&'a Context, &'a Upstream, &'a Collector) -> F + 'a,
@@ -86,7 +86,7 @@ where
         collector.come_back().await;
         collector.forget();
         let result = test(context, upstream, collector).await;
-        // What a test has left hanging would hold up the next one.
+        // A request left hanging by a test would hold up the next test.
         upstream.conduct(Conduct::WELL);
         collector.behave(Manners::Takes);
         result

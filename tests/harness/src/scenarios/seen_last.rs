@@ -1,4 +1,4 @@
-//! Two services that are told to stop, watched: one with spans that nobody has sent yet, and one whose collector takes nothing.
+//! Two services that are told to stop, watched: one with spans that are not sent yet, and one whose collector takes nothing.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub use super::judged as test;
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// No span is sent because its time has come, and no export ends by itself.
 const LATER: Duration = Duration::from_mins(1);
-/// How long a service may take to end that has nobody to answer: what its framework takes, and two seconds for the last exports.
+/// The maximum time for a service without requests to end: the time of its framework, and two seconds for the last exports.
 const LIMIT: Duration = Duration::from_secs(6);
 /// Reads before the end.
 pub const READS: u16 = 40;
@@ -33,15 +33,15 @@ pub static SCENARIO: Scenario = Scenario {
     })
 };
 
-/// What was observed of both.
+/// The observations of both.
 #[derive(Debug)]
 pub struct Last {
     /// The answers to the requests that were under way when the service was told to stop.
     pub held: Vec<Result<Answer, Failure>>,
-    /// What has arrived at the end.
+    /// The spans that have arrived at the end.
     pub spans: Vec<Span>,
     pub end: End,
-    /// The end of the other one.
+    /// The end of the other service.
     pub unheard: End,
 }
 
@@ -70,7 +70,7 @@ async fn stage(place: &Place<'_>, collector: &Collector) -> anyhow::Result<Conte
         telemetry: Some(TelemetrySettings {
             delay: LATER,
             timeout: LATER,
-            // A library that is asked to say more changes no span.
+            // A library that logs more doesn't change the spans.
             lines: Some("warn,sqlx=debug".to_owned()),
             ..TelemetrySettings::new(collector.url())
         }),
@@ -100,7 +100,7 @@ async fn watch(stage: &mut Context) -> sqlx::Result<(Vec<Result<Answer, Failure>
     Ok((held, End::within(LIMIT, &mut stage.service, asked).await))
 }
 
-/// Tells a service to stop that has spans to send, and a collector that takes none.
+/// Tells a service to stop that still has spans to send, to a collector that takes none.
 async fn watch_unheard(stage: &mut Context, collector: &Collector) -> End {
     collector.behave(Manners::Hangs);
     let paths: Vec<String> = (1..=READS).map(|id| format!("/read/{id}")).collect();

@@ -20,13 +20,13 @@ use workshop_requests::http::{Answer, Client};
 
 pub use super::judged as test;
 
-/// A setting that stops the start: a variable and its value; none when it is not set at all.
+/// A setting that prevents the start: a variable and its value; `None` if it is not set at all.
 pub type WrongSetting = (&'static str, Option<&'static str>);
 
 /// The part of [`WRONG_SETTINGS`] that no message may repeat.
 pub const SECRET: &str = "s3cret";
 
-/// Each of these alone has to stop the start.
+/// Each of these alone has to prevent the start.
 pub const WRONG_SETTINGS: [WrongSetting; 16] = [
     ("PORT", Some("eighty")),
     ("PORT", Some("65536")),
@@ -49,11 +49,11 @@ pub const WRONG_SETTINGS: [WrongSetting; 16] = [
     ("LOG_LEVEL", Some("loud")),
 ];
 
-/// What providers of databases add to their URLs.
+/// The options that database providers add to their URLs.
 const OF_PROVIDERS: &str = "application_name=records&connect_timeout=5&target_session_attrs=any&gssencmode=disable\
                             &channel_binding=prefer&sslmode=prefer";
 
-/// How long a run may take that is over at once: a JVM starts slowly.
+/// The maximum duration of a run that should end at once: a JVM starts slowly.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub static SCENARIO: Scenario = Scenario::new("short_runs", When::Waiting, 1, |place, tests| {
@@ -62,13 +62,13 @@ pub static SCENARIO: Scenario = Scenario::new("short_runs", When::Waiting, 1, |p
 
 async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Played> {
     let settings = Settings {
-        // There is none: a health check asks for no database, and the other runs end before they connect.
+        // There is no such database: a health check doesn't need one, and the other runs end before they connect.
         database_url: place.server.url("short_runs"),
         ..stage::settings(steady::TIMEOUT)
     };
     let service = Service::start(place.workspace, place.launch, &settings).await?;
     let seen = ShortRuns::watch(place, &settings, service.address()).await?;
-    // A failure shows what such a run has written: it has no log beside that.
+    // A failure shows the output of such a run, which has no other log.
     let statuses = judge_all(&seen, "", tests).await?;
     Ok(Played {
         statuses,
@@ -76,26 +76,26 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     })
 }
 
-/// What was observed of all runs.
+/// The observations of all runs.
 #[derive(Debug)]
 pub struct ShortRuns {
     /// One run for each of [`WRONG_SETTINGS`].
     pub refused: Vec<(WrongSetting, ShortRun)>,
-    /// What a service answers to `/ready` whose database is at an IPv6 address; none on a machine without IPv6.
+    /// The answer to `/ready` of a service whose database is at an IPv6 address; `None` on a machine without IPv6.
     pub by_ipv6: Option<Result<Answer, Failure>>,
-    /// The health check of the service that runs.
+    /// The health check while the service runs.
     pub healthy: ShortRun,
-    /// The health check of a service that does not run.
+    /// The health check while no service runs.
     pub nobody_there: ShortRun,
-    /// The health check of a service that hangs: it has an address, and says nothing.
+    /// The health check while a service hangs: it accepts connections, and answers nothing.
     pub silent: ShortRun,
 }
 
 #[derive(Debug)]
 pub struct ShortRun {
-    /// The exit code; none when the program did not end by itself.
+    /// The exit code; `None` if the program did not end by itself.
     pub code: Option<i32>,
-    /// What it has written.
+    /// Its output.
     pub output: String,
 }
 
@@ -144,8 +144,8 @@ impl ShortRuns {
     }
 }
 
-/// What `/ready` answers on a service that has the database of these settings at an IPv6 address; none on a machine without one. The URL
-/// has what providers add to theirs: a service may ignore it, and has to start.
+/// The answer to `/ready` of a service whose database is at an IPv6 address; `None` on a machine without one. The URL
+/// has the options that providers add: a service may ignore them, and has to start.
 pub(super) async fn ready_by_ipv6(
     workspace: &Workspace,
     launch: &Launch,
@@ -181,7 +181,7 @@ async fn run(
         .spawn()
         .with_context(|| format!("cannot run {}", place.launch.label))?;
     let status = tokio::time::timeout(PATIENCE, child.wait()).await;
-    // One that still runs has to be gone before its output is read. The others have ended.
+    // A run that hasn't ended is killed before its output is read.
     let _ = child.kill().await;
     Ok(ShortRun {
         code: status.ok().transpose()?.and_then(|status| status.code()),

@@ -1,4 +1,4 @@
-//! Two services that are told to stop, watched: one that has requests in flight, and one whose clients would never let it go.
+//! Two services that are told to stop, watched: one with requests in flight, and one whose clients would never disconnect.
 
 use std::net::SocketAddr;
 use std::process::ExitStatus;
@@ -20,17 +20,17 @@ use workshop_requests::http::{Answer, Client, Download};
 
 pub use super::judged as test;
 
-/// `DATABASE_TIMEOUT_MS` of the service with requests in flight: longer than these are held, and what a slow machine adds. Rocket
+/// `DATABASE_TIMEOUT_MS` of the service with requests in flight: longer than these are held, plus what a slow machine adds. Rocket
 /// takes twice as long to stop, whenever its last request has ended.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// `DATABASE_TIMEOUT_MS` of the other one, whose connections are open before it matters.
 const SHORT_TIMEOUT: Duration = Duration::from_millis(600);
-/// How long the requests in flight are held: longer than the second that a service had for them before it was to be shipped.
+/// How long the requests in flight are held: longer than the one second that services had for them up to exercise 7.
 const HELD: Duration = Duration::from_millis(1100);
 /// How soon new connections must be refused.
 const REFUSED_WITHIN: Duration = Duration::from_secs(3);
-/// How long a service may take to let its clients go, beside the time limits of a request that it has just accepted: with the
-/// documented defaults it has ended when the ten seconds are over that Docker waits before it kills.
+/// The maximum time for a service to disconnect its clients, beyond the time limits of a request that it has just accepted: with the
+/// documented defaults it ends within the ten seconds that Docker waits before it kills.
 const LET_GO_WITHIN: Duration = Duration::from_secs(8);
 /// Connections on which nothing is asked.
 const IDLE_CONNECTIONS: usize = 50;
@@ -54,12 +54,12 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     Ok(played)
 }
 
-/// What was observed of both.
+/// The observations of both.
 #[derive(Debug)]
 pub struct Shutdown {
-    /// The one that has requests in flight.
+    /// The service with requests in flight.
     pub busy: Busy,
-    /// The one with a client that takes no more of its export, and with idle connections.
+    /// The service with a stalled export and with idle connections.
     pub held: Result<End, Failure>,
 }
 
@@ -73,14 +73,14 @@ pub struct Busy {
     pub end: End,
 }
 
-/// How a service ended that was told to.
+/// How a service ended after it was told to stop.
 #[derive(Debug, Clone, Copy)]
 pub struct End {
-    /// Its status; none when it had to be killed.
+    /// Its status; `None` if it had to be killed.
     pub status: Option<ExitStatus>,
     /// The time from SIGTERM to its end.
     pub took: Duration,
-    /// The longest that it may take.
+    /// The maximum time that it may take.
     pub limit: Duration,
 }
 
@@ -94,8 +94,8 @@ impl Busy {
         let mut lock = lock_the_records(&mut database).await?;
         let (in_flight, seen) = tokio::join!(read(client, 2 * pool_size), async {
             let waiting = wait_for_waiting(&mut lock, pool_size as i64..).await;
-            // The others wait inside the service, where nobody sees them. Who connected after them is answered, and all that
-            // was sent has been read: a request that nobody has read yet may be refused.
+            // The others wait inside the service, where they can't be seen. A later connection is answered, and everything that
+            // was sent has been read: an unread request may be refused.
             let _ = client.get("/health").await;
             sockets::wait_until_read(service.address().port(), 2 * pool_size).await;
             let asked = Instant::now();
@@ -114,7 +114,7 @@ impl Busy {
     }
 }
 
-/// Watches a service that has more records than its client takes; there is no end when the clients cannot get that far.
+/// Watches a service with more records than its client takes; fails if the clients can't get that far.
 async fn watch_held(stage: &mut Context) -> Result<End, Failure> {
     let pool_size = stage.pool_size();
     let (service, client) = (&mut stage.service, &stage.client);
@@ -128,13 +128,13 @@ async fn watch_held(stage: &mut Context) -> Result<End, Failure> {
 }
 
 impl End {
-    /// Waits for the end of a service that was asked for it, and has this `DATABASE_TIMEOUT_MS`.
+    /// Waits for the end of a service with this `DATABASE_TIMEOUT_MS` that was told to stop.
     async fn of(service: &mut Service, asked: Instant, timeout: Duration) -> End {
         // A request may wait that long for a connection, and as long for its query.
         End::within(2 * timeout + LET_GO_WITHIN, service, asked).await
     }
 
-    /// Waits for the end of a service that was asked for it, as long as it may take.
+    /// Waits for the end of a service that was told to stop, within this limit.
     pub(super) async fn within(limit: Duration, service: &mut Service, asked: Instant) -> End {
         End {
             status: wait::until((asked + limit).into_std(), async || service.exited()).await,
@@ -150,14 +150,14 @@ async fn refuses_connections(address: SocketAddr) -> bool {
     wait::within(REFUSED_WITHIN, refused).await.is_some()
 }
 
-/// An export of which a client has taken one line, and takes no more.
+/// An export whose client has read one line and stopped.
 async fn stalled_export(client: &Client) -> Result<Download, Failure> {
     let mut export = client.download("/records/export").await?;
     export.line().await?;
     Ok(export)
 }
 
-/// Connections on which one request has been answered, and nothing else is asked.
+/// Connections that are idle after one answered request.
 async fn idle_connections(address: SocketAddr) -> Result<Vec<TcpStream>, Failure> {
     let connections = try_join_all((0..IDLE_CONNECTIONS).map(|_| idle_connection(address)));
     connections.await.map_err(|error| {

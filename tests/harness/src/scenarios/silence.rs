@@ -21,9 +21,9 @@ pub use super::judged as test;
 const ABANDONED_LIMIT: Duration = Duration::from_secs(3);
 
 /// `DATABASE_TIMEOUT_MS` of services that wait for it several times: no longer than opening a connection takes on a busy machine.
-/// Shorter than a connection may be idle and still be lent without a question.
+/// Shorter than a connection may be idle and still be lent without a ping.
 pub const SHORT_TIMEOUT: Duration = Duration::from_millis(400);
-/// The longest that an answer may take on these: the time limit for a connection, the one for the query, and what a slow machine
+/// The maximum time that an answer may take on these: the time limit for a connection, the one for the query, and what a slow machine
 /// adds. An export has a limit for each part, and waits for many.
 pub const ANSWER_LIMIT_IN_TROUBLE: Duration = Duration::from_millis(2 * 400 + 3000);
 
@@ -34,18 +34,18 @@ pub static SCENARIO: Scenario = Scenario::new("silence", When::Waiting, 2, |plac
 /// The answers to reads that were sent at the same time: of the ids 1, 2, 3, …
 pub type Answers = Vec<Result<Answer, Failure>>;
 
-/// What a service did while its database was silent, and afterwards.
+/// The behavior of a service while its database was silent, and afterwards.
 #[derive(Debug)]
 pub struct Silence {
-    /// Reads before, when all was well.
+    /// Reads before the silence.
     pub before: Answers,
     /// Reads whose queries were under way when the silence began.
     pub under_way: Answers,
-    /// The queries of these that the database still worked on after their limit.
+    /// The number of their queries that the database still worked on after their limit.
     pub abandoned: i64,
-    /// Reads that were sent into the silence.
+    /// Reads that were sent during the silence.
     pub into_it: Answers,
-    /// Reads when the database speaks again: the first ones that all have a record, or else the last before the limit.
+    /// Reads after the silence: the first ones that all have a record, or else the last before the limit.
     pub after: Answers,
     /// Reads whose queries were under way when their connections were lost.
     pub when_lost: Answers,
@@ -84,7 +84,7 @@ impl Silence {
     }
 }
 
-/// Reads as many records as the pool has connections, and strikes when all queries are under way: a lock holds them.
+/// Reads as many records as the pool has connections, and acts once all queries are under way: a lock holds them.
 async fn read_under_way<'a>(
     client: &Client,
     database: &'a mut PgConnection,
@@ -112,7 +112,7 @@ pub(super) async fn read_until_all_work(client: &Client, count: usize) -> Answer
     wait::last_within(RECOVERY_LIMIT, async || read(client, count).await, all_work).await
 }
 
-/// Has this many clients ask, again and again, until something has happened. The last answers come after it.
+/// Makes this many clients send requests, again and again, until something has happened. The last answers come after it.
 pub(super) async fn asking_during<T>(
     clients: usize,
     ask: impl AsyncFn(usize) -> Result<Answer, Failure>,
@@ -146,7 +146,7 @@ pub async fn lock_the_records(
     Ok(transaction)
 }
 
-/// How many of the service's queries wait for a lock: asks until so many do, at most until the limit. A service that locks in
+/// The number of the service's queries that wait for a lock: polls until this many do, at most until the limit. A service that locks in
 /// another way is judged by its answers.
 pub async fn wait_for_waiting(
     database: &mut PgConnection,

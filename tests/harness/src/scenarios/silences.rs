@@ -1,4 +1,4 @@
-//! A line that falls silent again and again while clients ask: each time the connections that are open are lost without a word,
+//! A network that falls silent again and again while clients send requests: each time the open connections are lost silently,
 //! and new ones work.
 
 use std::cell::Cell;
@@ -17,33 +17,33 @@ use workshop_requests::http::{Body, Client};
 
 pub use super::judged as test;
 
-/// How often the line falls silent: more often than the pool has connections.
+/// The number of silences: more than the pool has connections.
 const SILENCES: usize = 6;
-/// How soon after a silence everything must work again: a pool that has lost a place for good never gets there, a slow machine does.
+/// The maximum time until everything works again after a silence: a pool that has lost a slot for good never gets there.
 pub const RECOVERY_LIMIT: Duration = Duration::from_secs(8);
-/// How long a service may take to close what it has given up.
+/// The maximum time for a service to close abandoned connections.
 const RELEASE_LIMIT: Duration = Duration::from_secs(5);
-/// What is asked besides reads.
+/// The requests besides reads.
 const OTHER_PATHS: [&str; 3] = ["/ready", "/records?limit=10", "/records/export"];
 
 pub static SCENARIO: Scenario = Scenario::new("silences", When::Waiting, 3, |place, tests| {
     Box::pin(place.watched(SHORT_TIMEOUT, Silences::watch, tests))
 });
 
-/// What a service did while its line fell silent again and again, and afterwards.
+/// The behavior of a service while its connections fell silent again and again, and afterwards.
 #[derive(Debug)]
 pub struct Silences {
-    /// Every answer that came under load.
+    /// All answers under load.
     pub under_load: Answers,
-    /// Every call, once all of them worked after the last silence, or as they were at the limit.
+    /// One answer per kind of call, once all of them worked after the last silence, or at the limit.
     pub afterwards: Answers,
-    /// Whether as many queries as the pool may have connections were under way at the same time after the last silence.
+    /// Whether a query per connection of the pool was under way at the same time after the last silence.
     pub whole_pool: bool,
     /// How many connections the service may have.
     pub pool_size: usize,
     /// The connections to the database that were open in the end.
     pub connections: usize,
-    /// The most that were open at the same time.
+    /// The maximum number that were open at the same time.
     pub most_connections: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The source of a service, read once: the tests judge what is written there, and no service is started.
+//! The source of a service, read once: the tests judge the source, and no service is started.
 
 use super::{Place, Played, Scenario, When, judge_all};
 use crate::build::reading::{self, ReadSource};
@@ -6,7 +6,7 @@ use crate::scenarios::ContractTest;
 
 pub use super::judged as test;
 
-/// What clippy is asked, besides its own choice: what can panic, what is too long, what is copied or passed without a reason.
+/// The clippy lints besides the default ones: code that can panic, is too long, or copies or moves without a reason.
 const LINTS: [&str; 14] = [
     "clone_on_ref_ptr",
     "excessive_nesting",

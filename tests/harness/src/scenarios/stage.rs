@@ -1,4 +1,4 @@
-//! The stage of most scenarios: a service with a database of its own behind a proxy, and what its tests have at hand.
+//! The stage of most scenarios: a service with a database of its own behind a proxy, and the context of its tests.
 
 use std::any::Any;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::service::{Service, Settings, Stopped, sockets};
 use workshop_requests::failure::Failure;
 use workshop_requests::http::Client;
 
-/// Few connections, so that a pool that is not kept to shows at once.
+/// Few connections, so that a pool that is bypassed is noticed at once.
 const POOL_SIZE: u16 = 4;
 /// `EXPORT_TIMEOUT_MS`: longer than `DATABASE_TIMEOUT_MS` of the service with many records, so that the two can be told apart on
 /// a slow machine too.
@@ -29,21 +29,21 @@ const EXPORT_TIMEOUT: Duration = Duration::from_secs(3);
 /// More than one, so that "several configured keys" is tested.
 const API_KEYS: [&str; 2] = ["valid_key", "another_valid_key"];
 
-/// A running service, and what a test that asks it has at hand.
+/// A running service, and the context of a test that asks it.
 pub struct Context {
     /// Sends requests with a valid key.
     pub client: Client,
     /// Between the service and its database.
     pub proxy: DatabaseProxy,
-    /// The test's own connection to the same database, past the proxy.
+    /// The test's own connection to the same database, without the proxy.
     pub database: Mutex<PgConnection>,
-    /// The service of prices, where the scenario has one.
+    /// The service of prices, if the scenario has one.
     pub upstream: Option<Upstream>,
-    /// The issuer of tokens with its keys, where the scenario has one.
+    /// The issuer of tokens with its keys, if the scenario has one.
     pub issuer: Option<(Issuer, Keys)>,
-    /// Where its spans and metrics go, where the scenario has that.
+    /// The collector of its spans and metrics, if the scenario has one.
     pub collector: Option<Collector>,
-    /// What the service was started with.
+    /// The settings of the service.
     pub settings: Settings,
     /// The rows of `records` that came with the data set; ids run from 1 to this.
     pub rows: u32,
@@ -52,7 +52,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// What the service has written so far.
+    /// The log of the service so far.
     pub fn logged(&self) -> anyhow::Result<String> {
         let log = self.service.log();
         let bytes = std::fs::read(log)
@@ -60,7 +60,7 @@ impl Context {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The first line of what the service has written that is so.
+    /// The first line of the log that meets the condition.
     pub fn logged_line(&self, is_so: impl Fn(&str) -> bool) -> anyhow::Result<Option<String>> {
         let logged = self.logged()?;
         let found = logged.lines().find(|line| is_so(line));
@@ -85,7 +85,7 @@ impl Place<'_> {
         self.stage_with(settings(timeout)).await
     }
 
-    /// Starts the service with this `DATABASE_TIMEOUT_MS`, watches it, and has the tests judge what was seen.
+    /// Starts the service with this `DATABASE_TIMEOUT_MS`, watches it, and runs the tests on the observations.
     pub async fn watched<T: Any>(
         &self,
         timeout: Duration,
@@ -178,7 +178,7 @@ impl Context {
         Ok(self.leaves_with(statuses))
     }
 
-    /// Has the tests judge what was seen of the service.
+    /// Runs the tests on the observations of the service.
     pub async fn judged(self, seen: &dyn Any, tests: &[&ContractTest]) -> anyhow::Result<Played> {
         let statuses = judge_all(seen, &self.log_tail(), tests).await?;
         Ok(self.leaves_with(statuses))
@@ -210,7 +210,7 @@ impl Context {
     }
 }
 
-/// What is said when a test's own connection fails.
+/// The error for a failure of a test's own connection.
 pub fn database_trouble(error: anyhow::Error) -> anyhow::Error {
     error.context(
         Trouble::new(

@@ -1,5 +1,5 @@
-//! A service as strangers find it: behind the nginx whose configuration comes with it, if one does. Many of them come at once, and
-//! each wants as much as a connection can cost.
+//! A service as strangers find it: behind the nginx whose configuration comes with it, if there is one. Many connect at once, and
+//! each costs as much as a connection can.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,11 +26,11 @@ pub use super::judged as test;
 
 /// How long a connection may wait for its client: for a head, for the next request, for a body, and for an answer to be taken.
 pub const LIMIT: Duration = Duration::from_secs(10);
-/// How much longer it is looked at.
+/// How much longer it is observed.
 pub const SLACK: Duration = Duration::from_secs(5);
-/// How many send half of a head.
+/// The number of clients that send half of a head.
 pub const HALF_HEADS: usize = 300;
-/// How many uploads are refused, of each kind, and how many at a time.
+/// The number of refused uploads of each kind, and how many are sent at a time.
 pub const UPLOADS: usize = 25;
 const AT_A_TIME: usize = 5;
 const UPLOAD: usize = 5_000_000;
@@ -39,18 +39,18 @@ pub static SCENARIO: Scenario = Scenario::new("strangers", When::Waiting, 25, |p
     Box::pin(play(place, tests))
 });
 
-/// What was seen of the service while they were there.
+/// The observations of the service meanwhile.
 #[derive(Debug)]
 pub struct Strangers {
-    /// What another client was answered beside the half heads.
+    /// The answer to another client beside the half heads.
     pub health: Result<Answer, Failure>,
     /// How many of the half heads had a connection after the limit.
     pub half_heads: usize,
     /// Whether a connection that was idle for the limit was ended.
     pub idle_ended: bool,
-    /// Whether a connection was ended whose body stopped coming.
+    /// Whether a connection with an unfinished body was ended.
     pub half_body_ended: bool,
-    /// Whether all connections were ended, one with an export that its client did not take among them.
+    /// Whether all connections were ended, including one with an unread export.
     pub stalled_ended: bool,
     /// The answers to uploads that are too large, with a key and without one.
     pub uploads: Vec<Result<Answer, Failure>>,
@@ -87,7 +87,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     Ok(context.leaves_with(statuses))
 }
 
-/// All of them come at once, but for the uploads: those are first.
+/// All of them connect at once, except for the uploads, which are first.
 async fn watch(context: &Context, address: SocketAddr) -> anyhow::Result<Strangers> {
     let key = context.settings.api_keys.first().map(String::as_str);
     let client = Client::new(&format!("http://{address}"), key)?;

@@ -1,4 +1,4 @@
-//! A service that has a service of prices to ask. The tests run one after the other on it, each with an upstream that is well at
+//! A service with a service of prices. The tests run one after the other on it, each with an upstream that is healthy at
 //! its beginning.
 
 use std::any::Any;
@@ -39,7 +39,7 @@ pub static SCENARIO: Scenario = Scenario::new("supplied", When::Waiting, 6, |pla
         };
         let mut stage = place.stage_with(settings).await?;
         stage.upstream = Some(upstream);
-        // A cold JVM may need longer for its first call than a call may take. What it answers then, the tests will see.
+        // A cold JVM may need longer for its first call than a call may take. The tests will see the answer.
         let is_late = |answer: &Answer| [503, 504].contains(&answer.status());
         let in_time = |answer: &Result<Answer, Failure>| !answer.as_ref().is_ok_and(is_late);
         let _ = ask_until(&stage.client, "/price/1", in_time).await;
@@ -47,7 +47,7 @@ pub static SCENARIO: Scenario = Scenario::new("supplied", When::Waiting, 6, |pla
     })
 });
 
-/// Has a test ask the service, and tell the upstream what to do.
+/// Runs a test that sends requests to the service, and controls the upstream.
 pub fn test<'a, F>(
     scene: &'a dyn Any,
     test: impl FnOnce(&'a Context, &'a Upstream) -> F + 'a,

@@ -28,11 +28,11 @@ use workshop_requests::http::Client;
 
 /// `DATABASE_TIMEOUT_MS`: shorter than an `ALTER` waits by the settings of release 1, and much longer than it may wait here.
 const TIMEOUT: Duration = Duration::from_millis(800);
-/// How long anything may take that a test waits for.
+/// The maximum time that a test waits for anything.
 pub const LIMIT: Duration = Duration::from_secs(20);
 /// How many tests run side by side.
 const SIDE_BY_SIDE: usize = 4;
-/// What release 1 of a target in this language is.
+/// Release 1 for a target in this language.
 fn release_1_of(language: Language) -> Target {
     match language {
         Language::Kotlin => Target::Kotlin,
@@ -75,7 +75,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     })
 }
 
-/// Has a test start and stop releases.
+/// Runs a test that starts and stops releases.
 pub fn test<'a, F>(scene: &'a dyn Any, test: impl FnOnce(&'a TwoReleases) -> F) -> Judging<'a>
 where
     F: Future<Output = TestResult> + 'a,
@@ -83,7 +83,7 @@ where
     asked(scene, test)
 }
 
-/// Which release an instance is of, and which column it reads.
+/// The release of an instance, and the column that it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Release {
     /// The earlier one.
@@ -94,7 +94,7 @@ pub enum Release {
     TwoSwitched,
 }
 
-/// What such a test has at hand.
+/// The context of such a test.
 pub struct TwoReleases {
     instances: RefCell<Vec<Rc<Instance>>>,
     workspace: Workspace,
@@ -113,22 +113,22 @@ pub struct Instance {
     pub(super) service: RefCell<Option<Service>>,
 }
 
-/// How a command of the service has ended.
+/// The end of a command of the service.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its exit code; none when it was killed, or did not end in time.
+    /// Its exit code; `None` if it was killed, or did not end in time.
     pub code: Option<i32>,
-    /// What it has said.
+    /// Its output.
     pub said: String,
 }
 
 impl TwoReleases {
-    /// A connection to the database, past all instances.
+    /// A direct connection to the database.
     pub async fn connect(&self) -> anyhow::Result<PgConnection> {
         self.database.connect().await
     }
 
-    /// A way to the database that a test can take away.
+    /// A proxy to the database that a test can cut.
     pub async fn line(&self) -> anyhow::Result<DatabaseProxy> {
         DatabaseProxy::start(self.database.url()).await
     }
@@ -138,7 +138,7 @@ impl TwoReleases {
         self.start_at(release, self.database.url()).await
     }
 
-    /// Starts an instance that reaches the database by this line only.
+    /// Starts an instance that reaches the database by this proxy only.
     pub async fn start_behind(
         &self,
         release: Release,
@@ -171,7 +171,7 @@ impl TwoReleases {
         Ok(instance)
     }
 
-    /// Where all of them connect to.
+    /// The URL that all of them connect to.
     pub fn database_url(&self) -> &str {
         self.database.url()
     }
@@ -233,7 +233,7 @@ impl Instance {
         answer.expect_status(200).map(drop)
     }
 
-    /// Where it answers.
+    /// Its address.
     pub fn base_url(&self) -> String {
         let service = self.service.borrow();
         let url = service.as_ref().map(Service::base_url);
@@ -247,7 +247,7 @@ impl Instance {
         Some((service.address(), service.pid()))
     }
 
-    /// What it has written so far.
+    /// Its log so far.
     pub fn logged(&self) -> String {
         let service = self.service.borrow();
         let log = service
@@ -266,7 +266,7 @@ impl Instance {
         }
     }
 
-    /// Ends it at once, as a machine does that loses its power.
+    /// Kills it at once, like a power failure.
     pub fn kill(&self) {
         if let Some(mut service) = self.service.borrow_mut().take() {
             service.kill();

@@ -1,5 +1,5 @@
-//! The target beside the Kotlin service, each with a database of its own that has what sharing visits needs. Each test starts what it
-//! needs of the two; a stand-in for Kotlin answers what a test wants it to.
+//! The target beside the Kotlin service, each with a database of its own that has the tables for sharing visits. Each test starts what it
+//! needs of the two; a stand-in for Kotlin gives the answers that a test sets.
 
 use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -37,17 +37,17 @@ use workshop_requests::http::Client;
 
 pub use super::two_releases::{Ended, LIMIT};
 
-/// `DATABASE_TIMEOUT_MS` of the target: how long a visit waits at a gate of a test is less.
+/// `DATABASE_TIMEOUT_MS` of the target: longer than a visit waits at a gate of a test.
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// That of Kotlin, which a test holds up while it waits for something else.
 const KOTLIN_TIMEOUT: Duration = Duration::from_secs(4);
 /// How many tests run side by side.
 const SIDE_BY_SIDE: usize = 4;
-/// What Kotlin's database needs to share visits: the service runs it by itself, and tests don't always start it.
+/// The migration for sharing visits in Kotlin's database: the service runs it itself, and tests don't always start it.
 const SHARING: &str = "src/main/resources/migrations/0002_share_visits.sql";
-/// What the target's own database needs. Each crate of the exercise has the same: they are given.
+/// The migrations of the target's own database. Each crate of the exercise has the same: they are given.
 const MIGRATIONS: &str = "exercises/21-whose-table-is-it/migrations";
-/// What the target does with its own at its first start beside Kotlin.
+/// The target's statement at its first start beside Kotlin.
 const FOLLOWS: &str = "UPDATE visits_ownership SET owner = 'kotlin', epoch = 1, shared = true";
 
 pub static SCENARIO: Scenario = Scenario {
@@ -76,7 +76,7 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     })
 }
 
-/// Has a test start the services that it needs.
+/// Runs a test that starts the services that it needs.
 pub fn test<'a, F>(scene: &'a dyn Any, test: impl FnOnce(&'a TwoServices) -> F) -> Judging<'a>
 where
     F: Future<Output = TestResult> + 'a,
@@ -84,7 +84,7 @@ where
     asked(scene, test)
 }
 
-/// What such a test has at hand.
+/// The context of such a test.
 pub struct TwoServices {
     instances: RefCell<Vec<Rc<Instance>>>,
     workspace: Workspace,
@@ -93,7 +93,7 @@ pub struct TwoServices {
     settings: Settings,
     kotlin_database: RunDatabase,
     rust_database: RunDatabase,
-    /// Where the target finds Kotlin; without one, nothing listens there.
+    /// The address of Kotlin for the target; if it isn't started, nothing listens there.
     kotlin_url: OnceCell<String>,
 }
 
@@ -105,7 +105,8 @@ impl TwoServices {
         settings: Settings,
     ) -> anyhow::Result<TwoServices> {
         let sharing = place.workspace.kotlin_service().join(SHARING);
-        let sharing = std::fs::read_to_string(sharing).context("what Kotlin shares visits by")?;
+        let sharing = std::fs::read_to_string(sharing)
+            .context("cannot read the migration that shares visits")?;
         let kotlin_database = RunDatabase::create(place.server).await?;
         let rust_database = RunDatabase::create(place.server).await?;
         let mut connection = kotlin_database.connect().await?;
@@ -127,32 +128,32 @@ impl TwoServices {
         })
     }
 
-    /// A connection to Kotlin's database, past all services.
+    /// A direct connection to Kotlin's database.
     pub async fn kotlin_database(&self) -> anyhow::Result<PgConnection> {
         self.kotlin_database.connect().await
     }
 
-    /// A connection to the target's database, past all services.
+    /// A direct connection to the target's database.
     pub async fn rust_database(&self) -> anyhow::Result<PgConnection> {
         self.rust_database.connect().await
     }
 
-    /// A way to Kotlin's database that a test can take away.
+    /// A proxy to Kotlin's database that a test can cut.
     pub async fn line_to_kotlin(&self) -> anyhow::Result<DatabaseProxy> {
         DatabaseProxy::start(self.kotlin_database.url()).await
     }
 
-    /// A way to the target's database that a test can take away.
+    /// A proxy to the target's database that a test can cut.
     pub async fn line_to_rust(&self) -> anyhow::Result<DatabaseProxy> {
         DatabaseProxy::start(self.rust_database.url()).await
     }
 
-    /// The key that all of them take.
+    /// The key that all of them accept.
     pub fn key(&self) -> &str {
         self.settings.api_keys.first().map_or("", String::as_str)
     }
 
-    /// Has a stand-in answer in Kotlin's place, where the target looks for Kotlin.
+    /// Starts a stand-in at the address where the target looks for Kotlin.
     pub fn stand_in(&self) -> anyhow::Result<KotlinStandIn> {
         let stand_in = KotlinStandIn::start()?;
         let _ = self
@@ -266,7 +267,7 @@ impl Command {
         })
     }
 
-    /// Ends it at once, as a machine does that loses its power.
+    /// Kills it at once, like a power failure.
     pub fn kill(&mut self) -> io::Result<()> {
         self.child.kill()?;
         self.child.wait().map(drop)
@@ -279,7 +280,7 @@ impl Drop for Command {
     }
 }
 
-/// What a stand-in for Kotlin answers next: a status line and a body. The last one is answered again and again.
+/// The next answers of a stand-in for Kotlin: status lines and bodies. The last one is repeated.
 type Answers = Arc<Mutex<Vec<(String, String)>>>;
 
 /// A stand-in for the Kotlin service; it is gone when this is dropped.
@@ -307,19 +308,19 @@ impl KotlinStandIn {
         self.port.address()
     }
 
-    /// From now on it answers these, one after the other, and then the last one again.
+    /// From now on it gives these answers, one after the other, and then repeats the last one.
     pub fn answer_with(&self, answers: &[(&str, &str)]) {
         let answers = answers.iter().rev();
         let answers = answers.map(|(status, body)| ((*status).to_owned(), (*body).to_owned()));
         *self.answers.lock().unwrap_or_else(PoisonError::into_inner) = answers.collect();
     }
 
-    /// Takes requests and answers none, until it is let.
+    /// Accepts requests, and answers none until [`Self::let_go`].
     pub fn hold(&self) {
         self.may_answer.send_replace(false);
     }
 
-    /// Answers what it was asked so far, and all that comes.
+    /// Answers the waiting requests, and all later ones.
     pub fn let_go(&self) {
         self.may_answer.send_replace(true);
     }

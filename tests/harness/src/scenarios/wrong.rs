@@ -35,16 +35,16 @@ async fn play(place: &Place<'_>, tests: &[&ContractTest]) -> anyhow::Result<Play
     stage.judged(&wrong, tests).await
 }
 
-/// What a gateway sent, and what became of it.
+/// The scans of a gateway, and the records that were marked.
 #[derive(Debug)]
 pub struct Wrong {
     /// The ids in its frames.
     pub sent: BTreeSet<i32>,
     /// The records that were marked meanwhile.
     pub marked: BTreeSet<i32>,
-    /// What the service answered in the end.
+    /// The service's final answer.
     pub answer: String,
-    /// Its bytes, in the pieces in which they were sent.
+    /// The bytes, in the pieces in which they were sent.
     pieces: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ impl Wrong {
             let piece = [half.as_slice(), piece].concat();
             rest.clone_into(&mut half);
             wrong.send(&mut gateway, &piece).await;
-            // The next piece comes when this one has had an effect: the service has had a tick then.
+            // The next piece is sent when this one has had an effect: the service has had a tick by then.
             seen = wait::last_within(
                 PATIENCE,
                 async || marked(&mut *database).await.map(|marked| marked.len()),
@@ -99,7 +99,7 @@ impl Wrong {
         Ok(wrong)
     }
 
-    /// Sends a piece, if the service still takes any: what it marks says the rest.
+    /// Sends a piece, if the service still reads: the marked records show the rest.
     async fn send(&mut self, gateway: &mut Gateway, piece: &[u8]) {
         let words: Vec<String> = piece.chunks(4).map(hex).collect();
         self.pieces.push(words.join(" "));
@@ -150,7 +150,7 @@ impl Gateway {
         self.connection.write_all(&chunk).await
     }
 
-    /// Ends the request, and gives the answer's body; an empty one where none comes in time.
+    /// Ends the request, and returns the answer's body; an empty one if none comes in time.
     async fn end(mut self) -> io::Result<String> {
         self.connection.write_all(b"0\r\n\r\n").await?;
         let mut answer = Vec::new();
@@ -164,7 +164,7 @@ impl Gateway {
     }
 }
 
-/// Plays it, and leaves the service as it is then.
+/// Plays the case, and leaves the service as it is then.
 pub(super) async fn reproduce(place: &Place<'_>, log_level: &str) -> anyhow::Result<Reproduction> {
     let (stage, wrong) = watched(place, log_level).await?;
     let mut seen = vec![
@@ -173,7 +173,7 @@ pub(super) async fn reproduce(place: &Place<'_>, log_level: &str) -> anyhow::Res
     ];
     seen.extend(wrong.pieces.iter().map(|piece| format!("  {piece}")));
     seen.push(format!(
-        "each came when the one before had marked something; then the answer: {}",
+        "each piece was sent once the one before had marked something; then the answer: {}",
         wrong.answer
     ));
     let evidence = wrong.marked.difference(&wrong.sent);

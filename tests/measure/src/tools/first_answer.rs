@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Between two attempts.
+/// The pause between two attempts.
 const POLL: Duration = Duration::from_micros(500);
 /// The longest that one attempt may take.
 const ATTEMPT: Duration = Duration::from_secs(2);

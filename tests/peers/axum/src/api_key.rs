@@ -1,4 +1,4 @@
-//! The API key: which keys count, and the extractor that lets a request pass with one.
+//! The API key: the valid keys, and the extractor that lets a request with one pass.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl ApiKeys {
     }
 
     /// Whether this is one of the keys. It is compared with all of them, to the last byte, so the
-    /// time that this takes does not tell how close a guess is.
+    /// time that this takes doesn't reveal how close a guess is.
     fn accept(&self, key: &[u8]) -> bool {
         self.0
             .iter()

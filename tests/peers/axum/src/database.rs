@@ -22,7 +22,7 @@ use crate::{
     settings::Settings,
 };
 
-/// A pool of connections, and a time limit for what is done on each.
+/// A pool of connections, and a time limit for the work on each.
 #[derive(Clone)]
 pub struct Database {
     pool: PgPool,
@@ -43,7 +43,7 @@ impl Database {
             .database
             .clone()
             .options([("statement_timeout", statement_timeout)])
-            // An export is slow, and nothing is wrong with it. No other statement outlives the limit.
+            // An export is slow by nature. No other statement outlives the limit.
             .disable_statement_logging();
         // Before the pool lends a connection it asks the database whether it is still good, and again
         // when it comes back. Each costs a round trip; `test_before_acquire` is the first.
@@ -114,7 +114,7 @@ impl Database {
         .await
     }
 
-    /// Asks the database anything, to see whether it answers.
+    /// Checks that the database answers.
     ///
     /// # Errors
     /// It doesn't answer.
@@ -127,7 +127,7 @@ impl Database {
     }
 
     /// Lends a connection without a time limit, for a query with many rows. It is closed afterwards,
-    /// not used again: the pool would first read all rows that are left, and nobody wants them.
+    /// not reused: the pool would first have to read all remaining rows, which nobody needs.
     ///
     /// # Errors
     /// There is no connection within the time limit, or the database does not answer.
@@ -142,7 +142,7 @@ impl Database {
         Ok(connection)
     }
 
-    /// A connection of the pool. How long a request waits for it is a span of its own.
+    /// A connection of the pool. The wait for it is a span of its own.
     async fn lend(&self) -> Result<PoolConnection<Postgres>, Error> {
         let _waiting = Waiting::new(&self.waiting);
         let lent = self.pool.acquire();

@@ -1,4 +1,4 @@
-//! What stands between the SDK and the collector: a client that works on the SDK's threads, and a count of the spans that arrived.
+//! Between the SDK and the collector: a client that works on the SDK's threads, and a count of the spans that arrived.
 
 use std::{
     sync::LazyLock,
@@ -20,7 +20,7 @@ use tracing::warn;
 use crate::rate_limit::RateLimit;
 
 // ANCHOR: on-the-runtime
-/// Sends by the runtime of the service. The SDK exports on threads of its own, which have no runtime,
+/// Sends on the runtime of the service. The SDK exports on threads of its own, which have no runtime,
 /// and `reqwest` needs one.
 #[derive(Clone, Debug)]
 pub struct OnTheRuntime {
@@ -59,12 +59,12 @@ pub struct Counted<E> {
     exported: Counter<u64>,
 }
 
-/// A collector that is away fails every batch, so one line per half minute tells enough.
+/// A collector that is away fails every batch, so one line per half minute is enough.
 static FAILURES: LazyLock<RateLimit<()>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(30)));
 
 impl<E: SpanExporter> Counted<E> {
-    /// Counts by the global meter.
+    /// Counts with the global meter.
     pub fn new(exporter: E) -> Counted<E> {
         let exported = global::meter("records")
             .u64_counter("otel.sdk.exporter.span.exported")

@@ -44,7 +44,7 @@ fn is_line_or_request(about: &Metadata<'_>) -> bool {
     about.is_event() || about.name() == "request"
 }
 
-/// What libraries say, and the texts of lines, stay in the log: they may contain secrets.
+/// Libraries' spans, and the texts of lines, stay in the log: they may contain secrets.
 fn is_own_span(about: &Metadata<'_>) -> bool {
     about.is_span() && about.target().starts_with(env!("CARGO_CRATE_NAME"))
 }

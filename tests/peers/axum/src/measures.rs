@@ -33,7 +33,7 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// Measures by the global meter.
+    /// Measures with the global meter.
     pub fn new() -> Measures {
         let meter = global::meter("records");
         Measures {

@@ -25,9 +25,9 @@ use crate::{
 const MAX_ANSWER_BYTES: usize = 4096;
 
 // ANCHOR: prices
-/// The way to the service of prices, for all requests together.
+/// The client of the service of prices, shared by all requests.
 pub struct Prices {
-    /// Keeps the connections that are open, so there is one for all.
+    /// One client for all requests, since it keeps the open connections.
     client: Client,
     url: String,
     /// One permit for each call that may be under way.
@@ -39,7 +39,7 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// Opens nothing yet.
+    /// Opens no connection yet.
     #[expect(
         clippy::expect_used,
         reason = "this fails only where TLS is to be set up, and there is none in this build"
@@ -68,7 +68,7 @@ impl Prices {
     /// # Errors
     /// There's no permit for the call in time, its answer is late, or it contains no price.
     pub async fn of(&self, id: i32) -> Result<i64, Error> {
-        // The place is free again when `_place` is dropped: at the end, or wherever this is dropped.
+        // Dropping `_place` returns the permit: at the end, or when this future is dropped.
         let Ok(Ok(_place)) = timeout(self.wait, self.places.acquire()).await else {
             return Err(Error::TooManyCalls);
         };
@@ -78,7 +78,7 @@ impl Prices {
         }
     }
 
-    /// Asks once. Dropped before its answer is here, it closes the connection.
+    /// Makes one call. If dropped before the answer arrives, it closes the connection.
     async fn call(&self, id: i32) -> Result<i64, Error> {
         let url = format!("{}/prices/{id}", self.url);
         let mut request = self.client.get(url).build()?;
@@ -108,9 +108,9 @@ impl Prices {
     }
 }
 
-/// The span of a call: it is this span that the other service works for.
+/// The span of a call: the parent of the spans in the other service.
 fn call_span(request: &Request) -> Span {
-    let url = request.url(); // without a password: that has become a header
+    let url = request.url(); // without the password: it is sent in a header
     info_span!(
         "call",
         otel.name = "GET /prices/{id}",

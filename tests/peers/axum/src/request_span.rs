@@ -20,7 +20,7 @@ use tracing::{Span, error_span, field::Empty};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 // ANCHOR: request-span
-/// The span of this request. It is as urgent as an error, so that it is there at every `LOG_LEVEL`.
+/// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
 ///
 /// Name and parent are known from the beginning: a span that has been started changes neither. `DefaultMakeSpan` would record the
 /// whole URI, whose query may hold a key.
@@ -45,7 +45,7 @@ pub fn of(request: &Request) -> Span {
     if span.set_parent(caller(request)).is_err() {
         return span;
     }
-    // What follows is for the telemetry alone, not for each line of the log.
+    // These are for the telemetry alone, not for each line of the log.
     span.set_attribute("http.request.method", method);
     if let Some(route) = route {
         span.set_attribute("http.route", route.to_owned());
@@ -57,7 +57,7 @@ pub fn of(request: &Request) -> Span {
     span
 }
 
-/// Says in the span how the request was answered. An error of the client's isn't ours.
+/// Records in the span how the request was answered. A client's error isn't ours.
 pub fn answered(response: &Response, _latency: Duration, span: &Span) {
     let status = response.status();
     span.set_attribute("http.response.status_code", i64::from(status.as_u16()));
@@ -101,7 +101,7 @@ fn caller(request: &Request) -> Context {
     TraceContextPropagator::new().extract_with_context(&Context::new(), &headers)
 }
 
-/// Writes the headers that make the span of this context the caller.
+/// Writes the headers that make this context's span the parent.
 pub fn pass_on(context: &Context, headers: &mut reqwest::header::HeaderMap) {
     TraceContextPropagator::new().inject_context(context, &mut HeaderInjector(headers));
 }

@@ -13,7 +13,7 @@ use thiserror::Error;
 use tracing::{Level, level_filters::LevelFilter};
 use tracing_subscriber::filter::Targets;
 
-/// The largest body that is read as JSON, in bytes.
+/// The maximum size of a JSON body, in bytes.
 pub const MAX_BODY_BYTES: usize = 32 * 1024;
 
 /// The maximum number of ids in one request.
@@ -167,11 +167,11 @@ impl PriceSettings {
 /// the collector as well.
 #[derive(Clone)]
 pub struct TelemetrySettings {
-    /// What the service calls itself.
+    /// The name of the service in spans and metrics.
     pub service_name: String,
-    /// The share of traces that are kept, of those that begin here.
+    /// The share of traces that are kept, among those that start here.
     pub share: f64,
-    /// The longest that an export may take.
+    /// The maximum duration of an export.
     pub timeout: Duration,
 }
 
@@ -216,7 +216,7 @@ pub struct KeySettings {
     pub cooldown: Duration,
     /// So long after the last good fetch the keys count.
     pub max_age: Duration,
-    /// The longest that a fetch may take.
+    /// The maximum duration of a fetch.
     pub timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The telemetry: where spans and metrics go, which traces are kept, and that the last spans are sent before the service ends.
+//! The telemetry: where spans and metrics go, which traces are kept, and how the last spans are sent before the service ends.
 
 use std::{thread, time::Duration};
 
@@ -18,10 +18,10 @@ use crate::{
     settings::TelemetrySettings,
 };
 
-/// How long the last exports may hold up the end of the service.
+/// How long the last exports may delay the shutdown.
 const LAST_EXPORTS: Duration = Duration::from_secs(2);
 
-/// Why there is no telemetry.
+/// The reason why there is no telemetry.
 #[derive(Debug, Error)]
 pub enum NoTelemetry {
     #[error("OTEL_EXPORTER_OTLP_ENDPOINT cannot be used: {0}")]
@@ -41,7 +41,7 @@ pub struct Telemetry {
 
 impl Telemetry {
     /// Starts the threads that send. Where to, how often and how much is said by the variables `OTEL_…`, which
-    /// the SDK reads itself.
+    /// them itself.
     pub fn start(settings: &TelemetrySettings) -> Result<Telemetry, NoTelemetry> {
         let client = OnTheRuntime::new(settings.timeout)?;
         let service = Resource::builder()
@@ -57,10 +57,10 @@ impl Telemetry {
             .with_reader(shown)
             .with_periodic_exporter(sent.with_http_client(client.clone()).build()?)
             .build();
-        // Before the spans: what queues them counts those that it drops, by the meter that it finds.
+        // Before the spans: their queue counts the spans that it drops, with the meter that it finds.
         global::set_meter_provider(metrics.clone());
 
-        // Who calls us has decided already whether the trace is kept. Our share is of those that begin here.
+        // The caller has decided already whether its trace is kept. Our share is of the traces that start here.
         let share = Sampler::TraceIdRatioBased(settings.share);
         let sent = SpanExporter::builder().with_http();
         let spans = SdkTracerProvider::builder()
@@ -71,15 +71,15 @@ impl Telemetry {
         Ok(Telemetry { spans, metrics })
     }
 
-    /// What begins spans.
+    /// The tracer, which starts spans.
     pub fn tracer(&self) -> SdkTracer {
         self.spans.tracer("records")
     }
 
-    /// Sends what has not been sent yet, and waits for it as long as the end of a service may be held up.
+    /// Sends what is left, and waits for it only as long as the shutdown of a service may be delayed.
     pub async fn shutdown(self) {
         let (done, sent) = oneshot::channel();
-        // A thread of its own: the end of the runtime would wait for one of the runtime's.
+        // A thread of its own: the runtime's shutdown would wait for one of the runtime's.
         thread::spawn(move || {
             let _ = self.spans.shutdown_with_timeout(LAST_EXPORTS);
             let _ = self.metrics.shutdown_with_timeout(LAST_EXPORTS);

@@ -79,7 +79,7 @@ pub async fn visit_all(
     }
 }
 
-/// Marks all of these records, and answers an empty list; or none of them, and answers the ids that
+/// Marks all of these records, and returns an empty list; or none of them, and returns the ids that
 /// no record has. The ids are in ascending order, each once.
 ///
 /// The records are locked first, in ascending order: locking in id order cannot deadlock.

@@ -9,11 +9,11 @@ use rocket::{
 };
 use sha2::{Digest, Sha256};
 
-/// What stands for a key, in memory and in the database: nobody gets a key back out of it.
+/// The hash of a key, in memory and in the database: nobody gets a key back out of it.
 type Fingerprint = [u8; 32];
 
-/// The keys that count. Guessing does not get warmer: how alike two keys are shows neither in their
-/// fingerprints nor in the time to compare those.
+/// The configured keys. Neither their fingerprints nor the time to compare those reveals how
+/// close a guess is.
 #[derive(Clone)]
 pub struct ApiKeys(Arc<HashSet<Fingerprint>>);
 

@@ -15,10 +15,10 @@ use crate::{
     object::{self, Wrong},
 };
 
-/// The largest body that is read, in bytes.
+/// The maximum size of a body, in bytes.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// The longest that a client may take to send it.
+/// The maximum time for a client to send it.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// A body that is read. A handler takes a `Result<Body<T>, Error>`, and so decides itself what comes first.

@@ -9,7 +9,7 @@ use tracing::error;
 
 use crate::{error::UNEXPECTED, problem::Problem, request_span::request_span};
 
-/// A problem, and the header that every 401 has to carry: how to do better next time.
+/// A problem, with the header that every 401 must have: it says how to authenticate.
 #[derive(Responder)]
 pub struct Unauthorized {
     problem: Problem,

@@ -7,8 +7,8 @@ use log::{Log, Metadata, Record};
 use tracing::{error, level_filters::LevelFilter, warn};
 use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// Sets up the log. `level` is for what this service says itself; its libraries have to warn at
-/// least, to be heard.
+/// Sets up the log. `level` is for this service's own lines; its libraries are logged from warnings
+/// up.
 pub fn start(level: LevelFilter) {
     let heard = Targets::new()
         .with_default(level.min(LevelFilter::WARN))
@@ -21,7 +21,7 @@ pub fn start(level: LevelFilter) {
         .with(heard)
         .with(lines)
         .init();
-    // This fails if the port is taken.
+    // This fails if a logger is set already.
     if log::set_logger(&RocketLog).is_ok() {
         log::set_max_level(log::LevelFilter::Warn);
     }

@@ -19,8 +19,8 @@ pub struct Page {
     next: Option<i64>,
 }
 
-/// Answers the open reports with the smallest ids after `after`. Ids are never given twice and never
-/// appear late, so whoever follows `next` sees each report once, whatever is written meanwhile.
+/// Answers the open reports with the smallest ids after `after`. Ids are never assigned twice and never
+/// appear late, so a client that follows `next` sees each report once, whatever is written meanwhile.
 ///
 /// The parameters are texts: Rocket's `Option<i64>` takes a malformed number for none at all.
 #[get("/reports?<tag>&<after>&<limit>")]

@@ -1,4 +1,4 @@
-//! Single reports: made, read, changed.
+//! Single reports: created, read, changed.
 
 use rocket::{
     Request, Response, State, get,
@@ -99,7 +99,7 @@ pub async fn read(
     Ok(Answer::Current(report))
 }
 
-/// The changes.
+/// The changes to a report.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -109,16 +109,16 @@ pub struct Change {
     text: Option<Text>,
 }
 
-/// A member may be missing; by itself serde would take `null` for it as well.
+/// A member may be missing; by itself serde would accept `null` for it as well.
 fn not_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(value).map(Some)
 }
 
-/// `PATCH /reports/{id}`: 200 with the report as it is now; 412 when it isn't what the client knows.
+/// `PATCH /reports/{id}`: 200 with the report as it is now; 412 if it isn't the version that the client knows.
 ///
-/// The version is compared where it is changed. Between a `SELECT` and an `UPDATE`, another change would fit.
+/// The version is compared where it is changed. Another change could come between a `SELECT` and an `UPDATE`.
 #[patch("/reports/<id>", data = "<change>")]
 pub async fn change(
     _client: Client,

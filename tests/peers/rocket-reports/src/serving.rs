@@ -13,7 +13,7 @@ use tokio::{
 
 use crate::settings::Settings;
 
-/// The part of the settings that Rocket needs, in its own form.
+/// The part of the settings that configures Rocket, as its `Figment`.
 pub fn config(settings: &Settings) -> Figment {
     // Without `ROCKET_…` in the environment and without a `Rocket.toml`: only the contract's variables count.
     Figment::from(rocket::Config::default())
@@ -28,7 +28,7 @@ pub fn config(settings: &Settings) -> Figment {
 
 /// Serves until SIGTERM or Ctrl-C. After that nothing new is accepted, and what is under way is answered.
 ///
-/// Rocket could listen to signals by itself, in a task beside the one that runs it. In Rocket 0.5.2
+/// Rocket could handle signals by itself, in a task beside the one that runs it. In Rocket 0.5.2
 /// the two can meet in such a way that it ends at once, and answers nobody who still waits.
 pub async fn serve(service: Rocket<Build>) -> ExitCode {
     let service = match service.ignite().await {
@@ -67,7 +67,7 @@ async fn told_to_stop() {
     }
 }
 
-/// Says why the service does not run, and gives the exit code for it.
+/// Prints why the service can't run, and returns its exit code.
 pub fn refuse(reason: &str) -> ExitCode {
     eprintln!("{reason}");
     ExitCode::FAILURE

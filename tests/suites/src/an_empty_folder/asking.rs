@@ -1,4 +1,4 @@
-//! What the tests ask with, and what they hold answers against.
+//! The helpers of the tests: requests, and comparisons of the answers.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use tokio::net::TcpStream;
 use workshop_harness::contract::{Answer, Client, Failure};
 use workshop_harness::http::{Body, Method};
 
-/// The header that names a report while it is being made.
+/// The header with the key of a new report.
 pub const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
-/// The header that a change is made by.
+/// The header with the condition of a change.
 pub const IF_MATCH: &str = "If-Match";
 
 /// A report to send, of this tag.
@@ -30,13 +30,13 @@ pub async fn post_text(client: &Client, key: &str, body: &str) -> Result<Answer,
     client.post_body("/reports", Body::json(body)).await
 }
 
-/// Makes a report of this tag with this key; what was answered.
+/// Makes a report of this tag with this key; returns the answer.
 pub async fn made(client: &Client, key: &str, tag: u32) -> Result<Value, Failure> {
     let answer = post(client, key, &report(tag)).await?;
     json_of(answer.expect_status(201)?)
 }
 
-/// Makes so many reports of this tag, one after the other; their ids.
+/// Makes this many reports of this tag, one after the other; returns their ids.
 pub async fn made_many(client: &Client, tag: u32, count: usize) -> Result<Vec<i64>, Failure> {
     let mut ids = Vec::new();
     for number in 0..count {
@@ -73,7 +73,7 @@ pub fn json_of(answer: &Answer) -> Result<Value, Failure> {
         .map_err(|error| answer.failure("a body of JSON", format!("{}: {error}", answer.text())))
 }
 
-/// The id of a report; 0 where it has none.
+/// The id of a report; 0 if it has none.
 pub fn id_of(report: &Value) -> i64 {
     report["id"].as_i64().unwrap_or_default()
 }
@@ -114,7 +114,7 @@ pub async fn page(client: &Client, query: &str) -> Result<ReportsPage, Failure> 
     }
 }
 
-/// Holds an answer against the form of every refusal: a problem of this status with a sentence in it.
+/// Compares an answer with the form of every refusal: a problem of this status with a sentence in it.
 pub fn expect_problem(answer: &Answer, status: u16) -> Result<Value, Failure> {
     answer.expect_status(status)?;
     let media_type = answer.header("Content-Type").unwrap_or_default();
@@ -132,7 +132,7 @@ pub fn expect_problem(answer: &Answer, status: u16) -> Result<Value, Failure> {
     Err(answer.failure(expected, format!("{media_type}: {}", answer.text())))
 }
 
-/// Holds a refusal against this status, and its sentence against a word that it must have.
+/// Compares a refusal with this status, and looks for a word in its sentence.
 pub fn expect_problem_about(answer: &Answer, status: u16, word: &str) -> Result<(), Failure> {
     let problem = expect_problem(answer, status)?;
     let detail = problem["detail"].as_str().unwrap_or_default();
@@ -142,7 +142,7 @@ pub fn expect_problem_about(answer: &Answer, status: u16, word: &str) -> Result<
     Err(answer.failure(format!("a detail that names {word}"), detail))
 }
 
-/// The text of a whole request, as a client writes it that uses no library.
+/// The text of a whole request, written without a library.
 pub fn raw_post(key: &str, body: &str, length: usize) -> String {
     format!(
         "POST /reports HTTP/1.1\r\nHost: localhost\r\nX-API-Key: valid_key\r\nContent-Type: application/json\r\n\
@@ -162,7 +162,7 @@ pub async fn raw(address: SocketAddr, sent: &str) -> Result<TcpStream, Failure> 
         .map_err(|error| Failure::new("a connection that takes a request", error.to_string()))
 }
 
-/// What comes on a connection until it is closed or the limit is over; whether it was closed, too.
+/// The bytes on a connection until it is closed or the limit is over, and whether it was closed.
 pub async fn read_to_end(connection: &mut TcpStream, limit: Duration) -> (String, bool) {
     let mut bytes = Vec::new();
     let closed = tokio::time::timeout(limit, async {

@@ -33,12 +33,12 @@ contract_tests! {
     ],
 }
 
-/// The longest that a body may take to be given up, and what a slow machine adds.
+/// The maximum time until a slow body is refused, and what a slow machine adds.
 const SLOW_BODY: Duration = Duration::from_secs(2 + 3);
 
 async fn a_pool_has_no_more_connections_than_are_set(days: &BadDays) -> TestResult {
     made(&days.client, "pool", 4001).await?;
-    // On a slow disk some of so many wait for a connection in vain, which the contract allows.
+    // On a slow disk, some of so many requests time out waiting for a connection, which the contract allows.
     let may_be = |answer: Answer, status: u16| match answer.status() {
         503 => Ok(()),
         _ => answer.expect_status(status).map(|_| ()),
@@ -52,7 +52,7 @@ async fn a_pool_has_no_more_connections_than_are_set(days: &BadDays) -> TestResu
     for answer in join_all(keys.iter().map(|key| post(&days.client, key, &one))).await {
         may_be(answer?, 201)?;
     }
-    // One more than the pool's: somebody may look after the tables beside it.
+    // One more than the pool's: a task may check the tables beside it.
     expect_at_most(
         days.pool_size + 1,
         "connections to the database at the same time",
@@ -60,7 +60,7 @@ async fn a_pool_has_no_more_connections_than_are_set(days: &BadDays) -> TestResu
     )
 }
 
-/// Holds every call that needs the database against 503, within a limit.
+/// Expects a 503 from every call that needs the database, within a limit.
 async fn expect_all_503(days: &BadDays, id: i64) -> Result<(), Failure> {
     let client = &days.client.within(PATIENCE);
     let (one, page, change, change_body) = (
@@ -149,10 +149,10 @@ async fn a_server_that_gives_fewer_connections_serves_all_who_wait(days: &BadDay
     let refused = days.give_all().await;
     ready?;
     expect_each(&answers, |answer| answer.expect_status(200))?;
-    // Each place may be refused one, and then it is time to wait.
+    // Each slot of the pool may be refused a connection once, and then has to wait.
     expect_at_most(
         days.pool_size * (2 * seconds + 6),
-        "connections asked for in vain: a server that gives no more is not asked for each request",
+        "refused connections: a server that is full is not asked again for each request",
         refused,
     )?;
     Ok(expect_recovery(days, id).await?)
@@ -181,7 +181,7 @@ async fn writers_who_wait_keep_nobody_from_reading(days: &BadDays) -> TestResult
     days.with_writers_locked_out(async |lock| {
         let report = &report(4011);
         let write = async |writer: usize| loop {
-            // 503, until the tables are free again; it is the next one that counts.
+            // 503, until the tables are free again; only later answers matter.
             let _ = post(&days.client, &format!("writer-{writer}"), report).await;
         };
         let read = async {
@@ -228,7 +228,7 @@ async fn clients_that_hang_up_cost_no_connection(days: &BadDays) -> TestResult {
     Ok(expect_recovery(days, id).await?)
 }
 
-/// Holds a refusal of a body that was not read to its end: a status of these, or a closed connection.
+/// Expects a refusal of a body that was not read to its end: this status, or a closed connection.
 fn expect_given_up(answer: &str, closed: bool, status: u16) -> TestResult {
     let holds = match answer.lines().next() {
         Some(line) => line.starts_with(&format!("HTTP/1.1 {status}")),
@@ -250,7 +250,7 @@ async fn a_body_that_comes_too_slowly_is_not_waited_for(days: &BadDays) -> TestR
     let (answer, closed) = read_to_end(&mut connection, SLOW_BODY).await;
     expect_given_up(&answer, closed, 408)?;
     expect_at_most(SLOW_BODY.as_secs(), "seconds", began.elapsed().as_secs())?;
-    // Nothing was made, and the key is free.
+    // No report was made, and the key is free.
     made(&days.client, "slow", 4008).await?;
     Ok(())
 }
@@ -264,7 +264,7 @@ async fn a_body_without_an_end_is_not_read_to_it(days: &BadDays) -> TestResult {
     let mut connection = raw(days.address, &head).await?;
     let chunk = format!("400\r\n{}\r\n", " ".repeat(1024));
     let mut sent = 0;
-    // Until it is no longer taken: buffers on the way hold some of it.
+    // Until the service no longer reads: buffers on the way hold some of it.
     while sent < CHUNKS {
         let write = connection.write_all(chunk.as_bytes());
         match tokio::time::timeout(Duration::from_secs(1), write).await {

@@ -26,7 +26,7 @@ contract_tests! {
 /// More requests at the same time than there are connections.
 const AT_ONCE: usize = 12;
 
-/// Has every connection of the pool prepare what it reads and writes.
+/// Makes every connection of the pool prepare the statements of reads and writes.
 async fn warmed_up(client: &Client, tag: u32) -> Result<i64, TestError> {
     let id = id_of(&made(client, &format!("warm-{tag}"), tag).await?);
     for round in 0..3 {
@@ -72,7 +72,7 @@ fn expect_done_or_503(answer: &Answer) -> Result<(), Failure> {
     }
 }
 
-/// Holds a service to what it owes its clients while its schema is altered: reads as before, no write that fails for good, and soon
+/// Expects what a service owes its clients while its schema is altered: reads as before, no write that fails for good, and soon
 /// none that fails at all.
 async fn expect_no_loss(client: &Client, id: i64, tag: u32) -> TestResult {
     for round in 10..13 {
@@ -98,7 +98,7 @@ async fn expect_no_loss(client: &Client, id: i64, tag: u32) -> TestResult {
     Ok(())
 }
 
-/// Adds a column to each table, as the next release does first of all.
+/// Adds a column to each table, as the next release would do first.
 async fn add_columns(release: &Release) -> Result<(), TestError> {
     let mut tables: Vec<String> = release
         .columns()
@@ -118,7 +118,7 @@ async fn a_service_starts_beside_a_later_migration(release: &Release) -> TestRes
     let client = release.start_ready().await?;
     let id = id_of(&made(&client, "before-the-next-release", 7001).await?);
     add_columns(release).await?;
-    // Those who migrate by sqlx keep a list. Others have their own way, and columns are all that there is to see of it.
+    // Services that migrate with sqlx keep a list. Others have their own ways, of which only the columns are visible.
     let listed = "DO $$ BEGIN IF to_regclass('_sqlx_migrations') IS NOT NULL THEN \
             INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
             SELECT max(version) + 1, 'of the next release', true, '\\x00', 0 FROM _sqlx_migrations; \
@@ -148,7 +148,7 @@ async fn a_text_column_of_another_type_costs_no_read(release: &Release) -> TestR
         }
     }
     expect_no_loss(&client, id, 7003).await?;
-    // One that has never seen the old type reads the new one as well.
+    // A new instance, which has never seen the old type, reads the new one as well.
     let client = release.start_ready().await?;
     current(&client, id).await?;
     page(&client, "tag=7003").await?;
@@ -159,7 +159,7 @@ async fn a_text_column_of_another_type_costs_no_read(release: &Release) -> TestR
 async fn a_service_whose_columns_are_gone_waits_for_them(release: &Release) -> TestResult {
     let client = release.start_ready().await?;
     let id = id_of(&made(&client, "before-they-are-gone", 7004).await?);
-    // The type says nothing of what a service reads, so all columns go that hold a text.
+    // The type doesn't show what a service reads, so all text columns are dropped.
     let mut columns = release.columns().await?;
     columns.retain(|column| column.kind == "text" || column.kind.starts_with("character varying"));
     for column in &columns {
@@ -169,7 +169,7 @@ async fn a_service_whose_columns_are_gone_waits_for_them(release: &Release) -> T
     }
     let client = release.start().await?;
     client.get("/health").await?.expect_status(200)?;
-    // However often it is asked: one that is not ready yet would be soon.
+    // Asked repeatedly: a service that is only slow to start would become ready.
     let asked = async || client.get("/ready").await;
     let is_ready = |answer: &Result<Answer, Failure>| {
         answer.as_ref().is_ok_and(|answer| answer.status() == 200)
@@ -187,11 +187,11 @@ async fn a_service_whose_columns_are_gone_waits_for_them(release: &Release) -> T
     Ok(())
 }
 
-/// How long the first table takes: longer than people usually wait for a database.
+/// How long the first table takes: longer than the usual time limits for a database.
 const SLOW_TABLE: Duration = Duration::from_secs(11);
 
 async fn migrations_take_as_long_as_they_need(release: &Release) -> TestResult {
-    // Tables that are kept for the migrations themselves are made at once.
+    // The tables of the migrations themselves are created at once.
     let slow = format!(
         "CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
              IF current_query() !~* 'migrations|schema_history' \

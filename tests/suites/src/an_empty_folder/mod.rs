@@ -1,5 +1,5 @@
-//! The suites of exercise 24, one for each stage that is judged: reports about the trail, each made once, read in pages, changed by those
-//! who know it, also in bad days. They know nothing of the service but HTTP, so any framework passes them.
+//! The suites of exercise 24, one per stage: reports about the trail, each made once, read in pages, changed by clients
+//! that know the version, even on bad days. They know only the HTTP of a service, so any framework can pass them.
 //!
 //! Every test makes reports of a tag of its own, so none sees another one's.
 

@@ -166,7 +166,7 @@ async fn who_follows_next_misses_nothing_while_others_write(context: &Context) -
     let mut all_written = std::pin::pin!(try_join_all((0..12).map(write)));
     let mut seen = Vec::new();
     let mut written = None;
-    // Reads on from the last id that it has seen, and once more when all is written.
+    // Reads on from the last id that it has seen, and once more after the last write.
     loop {
         let done = written.is_some();
         loop {
@@ -190,7 +190,7 @@ async fn who_follows_next_misses_nothing_while_others_write(context: &Context) -
             break;
         }
         if written.is_none() {
-            // Lets the writers go on.
+            // Lets the writers continue.
             tokio::select! {
                 ids = &mut all_written => written = Some(ids?.concat()),
                 () = tokio::task::yield_now() => {}
@@ -391,7 +391,7 @@ async fn no_edit_is_lost_in_a_hundred_rounds_of_two_writers(context: &Context) -
     )
 }
 
-/// A hundred edits, each tried until it is made; the versions that they made.
+/// A hundred edits, each tried until it succeeds; returns the versions that they made.
 async fn edits(client: &Client, id: i64, writer: &str) -> Result<Vec<i64>, Failure> {
     let mut versions = Vec::new();
     for round in 0..100 {

@@ -57,7 +57,7 @@ contract_tests! {
     ],
 }
 
-/// The largest body that is read, in bytes.
+/// The maximum size of a body, in bytes.
 const LARGEST_BODY: usize = 16_384;
 
 async fn a_report_is_made(context: &Context) -> TestResult {
@@ -113,7 +113,7 @@ async fn an_id_that_is_none_is_refused(context: &Context) -> TestResult {
     Ok(())
 }
 
-/// Holds a second answer to a report against the first.
+/// Compares a second answer to a report with the first.
 fn expect_same(first: &Answer, second: &Answer) -> Result<(), Failure> {
     second.expect_status(201)?;
     for header in ["Location", "ETag"] {
@@ -488,7 +488,7 @@ async fn a_service_killed_in_the_middle_has_made_each_report_once_or_not(
     let (before, killed) = tokio::join!(
         join_all(keys.iter().map(|key| post(client, key, &report))),
         async {
-            // Some are made, some are not.
+            // Some are made, others aren't.
             let some = async || {
                 ids_in_pages(client, 2051, 100)
                     .await

@@ -99,7 +99,7 @@ async fn a_complaint_repeats_no_secret(days: &BadDays) -> TestResult {
     Ok(())
 }
 
-/// A service that goes on without TLS sends its password to anyone who answers. One that can't have TLS is better told so at its start.
+/// A service that continues without TLS sends its password to anyone who answers. One without TLS should fail at its start.
 async fn tls_is_asked_for_or_refused_at_the_start(days: &BadDays) -> TestResult {
     let asked = days.asked_for_tls().await?;
     let is_refused =
@@ -146,7 +146,7 @@ async fn a_request_under_way_is_answered_before_the_end(days: &BadDays) -> TestR
     let body = report(1001).to_string();
     let (half, rest) = body.split_at(body.len() / 2);
     let mut connection = raw(days.address, &raw_post("under-way", half, body.len())).await?;
-    // The service has begun with it: it answers somebody who came later.
+    // The service has begun with it: it answers a later request.
     days.client.get("/health").await?.expect_status(200)?;
     sockets::wait_until_read(days.address.port(), 1).await;
     let finish = async {

@@ -1,4 +1,4 @@
-//! Stage 8: clients that the service doesn't know, before it faces all of them.
+//! Stage 8: unknown clients, before the service faces all of them.
 
 use workshop_harness::contract::{TestResult, contract_tests, expect};
 use workshop_harness::reports_strangers::{ReportsStrangers, Upload};

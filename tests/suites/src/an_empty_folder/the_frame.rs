@@ -210,7 +210,7 @@ async fn a_service_starts_without_a_database_and_gets_ready(days: &BadDays) -> T
     expect_problem(&post(&days.client, "too-early", &report(1002)).await?, 503)?;
     days.restore().await;
     days.ready().await?;
-    // What was there is still there, and its key is still taken.
+    // The earlier report is still there, and its key is still taken.
     made(&days.client, "before-it-starts", 1002).await?;
     let open = ids_in_pages(&days.client, 1002, 100).await?;
     expect_eq("the reports that were made before", open.len(), 1)

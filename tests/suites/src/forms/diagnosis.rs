@@ -14,7 +14,7 @@ pub const FILE: &str = "diagnosis.toml";
 /// The suite of its tests.
 const SUITE: &str = "diagnosis";
 
-/// What can be wrong with a service under load: a name, what it is, and what one would see if it were that.
+/// What can be wrong with a service under load: a name, a description, and what you would see in that case.
 const MECHANISMS: [(&str, &str, &str); 14] = [
     (
         "lock-held-while-waiting",
@@ -24,7 +24,7 @@ const MECHANISMS: [(&str, &str, &str); 14] = [
     (
         "lock-order",
         "two locks are taken in opposite orders",
-        "then two would wait for two locks, each of them held by the other",
+        "then two tasks would wait, each for a lock that the other holds",
     ),
     (
         "blocking-in-async",
@@ -34,7 +34,7 @@ const MECHANISMS: [(&str, &str, &str); 14] = [
     (
         "unbounded-queue",
         "a queue is filled faster than it is emptied",
-        "then the queue's length would grow, and somebody would lag behind",
+        "then the queue's length would grow, and a consumer would lag behind",
     ),
     (
         "task-never-ends",
@@ -63,7 +63,7 @@ const MECHANISMS: [(&str, &str, &str); 14] = [
     ),
     (
         "check-then-act",
-        "something is looked at and then changed, and somebody comes in between",
+        "something is read and then changed, and another task comes in between",
         "then two requests over the same row or value would be needed to see it",
     ),
     (
@@ -73,7 +73,7 @@ const MECHANISMS: [(&str, &str, &str); 14] = [
     ),
     (
         "slow-query",
-        "the database takes long, for want of an index perhaps",
+        "the database is slow, perhaps because an index is missing",
         "then pg_stat_activity would show an active statement, and EXPLAIN its plan",
     ),
     (
@@ -83,12 +83,12 @@ const MECHANISMS: [(&str, &str, &str); 14] = [
     ),
     (
         "number-wraps",
-        "a number leaves its range and is cut off",
+        "a number overflows and is truncated",
         "then the wrong number would differ by a power of two",
     ),
 ];
 
-/// With what one can look, and what it is.
+/// The tools to look with, and what each is.
 const LOOKS: [(&str, &str); 7] = [
     (
         "threads",
@@ -102,7 +102,7 @@ const LOOKS: [(&str, &str); 7] = [
     ("bytes", "strace, or what the harness says that it sent"),
 ];
 
-/// What a diagnosis is held against.
+/// The right diagnosis, to compare with.
 pub struct Truth<'a> {
     /// The case.
     pub case: &'a DebugCase,
@@ -172,7 +172,7 @@ pub fn judge(form: &str, truth: &Truth<'_>) -> Report {
     report
 }
 
-/// What is wrong with a case: its form accepts the right diagnosis, and refuses each wrong line, mechanism and evidence by that one
+/// The faults of a case: its form has to accept the right diagnosis, and refuse each wrong line, mechanism and evidence by that one
 /// test, in words of its own. `planted` is the file at fault; `evidence` is of a run.
 pub fn faults(case: &DebugCase, planted: &str, evidence: &[String]) -> Vec<String> {
     let line_of = |statement: &str| lines_of(statement, planted).map(|lines| *lines.start());
@@ -268,7 +268,7 @@ const LINES: [Line; 6] = [
     BY_LINE,
 ];
 
-/// What a line says, as text: numbers may be in quotes, and ids without.
+/// The value of a line, as text: numbers may be in quotes, and ids without them.
 pub(super) fn said(form: &Table, (table, key): Line) -> Result<String, Failure> {
     let place = match table {
         Some(table) => form.get(table).and_then(Value::as_table),
@@ -338,7 +338,7 @@ fn is_the_line(form: &Table, truth: &Truth<'_>) -> Result<(), Failure> {
     let got = match (near, text) {
         (Some(near), _) => format!("line {line}: {}", near.says),
         (None, Some("")) => format!("line {line}, which is empty"),
-        (None, Some(text)) => format!("line {line}, `{text}`: that is as it should be"),
+        (None, Some(text)) => format!("line {line}, `{text}`: that line is right"),
         (None, None) => format!("line {line}, and the file is shorter"),
     };
     Err(Failure::new(expected, got))

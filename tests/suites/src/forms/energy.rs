@@ -39,15 +39,15 @@ pub struct EnergyForm {
     pub wanted: WantedFigure,
     /// The carbon intensity of the grid, in grams of CO₂e per kWh.
     pub intensity: f64,
-    /// What has to be carried at the busiest time, in requests per second.
+    /// The load at the busiest time, in requests per second.
     pub rate: f64,
     /// The share of each server that stays free, in percent.
     pub headroom: f64,
-    /// What making one server took; none where that is left out.
+    /// The emissions from making one server; `None` if they are left out.
     pub hardware: Option<Hardware>,
 }
 
-/// What making one server took.
+/// The emissions from making one server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hardware {
     /// In kilograms of CO₂e.
@@ -56,7 +56,7 @@ pub struct Hardware {
     pub years: f64,
 }
 
-/// What the form is judged by.
+/// The form, with its tests.
 pub static FORM: Form = Form {
     file: "energy.toml",
     filled_in: "every_line_is_filled_in",
@@ -141,7 +141,7 @@ impl EnergyForm {
     }
 }
 
-/// What is wanted; none where the table `[source]` has no word for it, or the wattmeter's file is missing.
+/// The wanted source; `None` if the table `[source]` has no word for it, or the wattmeter's file is missing.
 fn wanted(source: &Value) -> Option<WantedFigure> {
     match source.clone().try_into().ok()? {
         WantedFigure::Wattmeter { file, .. } if file.as_os_str().is_empty() => None,

@@ -12,10 +12,10 @@ use super::diagnosis::{FILE, Line, said};
 
 /// The suite of its tests.
 const SUITE: &str = "diagnosis";
-/// So much of a trace's id is enough.
+/// This much of a trace's id is enough.
 const FEWEST_DIGITS: usize = 8;
 
-/// What can be wrong with a service under load: a name, what it is, and what traces and metrics would show if it were that.
+/// What can be wrong with a service under load: a name, a description, and what traces and metrics would show in that case.
 const MECHANISMS: [(&str, &str, &str); 9] = [
     (
         "connection-held-while-calling",
@@ -34,7 +34,7 @@ const MECHANISMS: [(&str, &str, &str); 9] = [
     ),
     (
         "slow-query",
-        "the database takes long for a query, for want of an index perhaps",
+        "a query is slow in the database, perhaps because an index is missing",
         "then the span of a query would be long by itself",
     ),
     (
@@ -179,7 +179,7 @@ fn is_a_trace(form: &Table, truth: &Truth<'_>) -> Result<(), Failure> {
     Err(Failure::new(expected, got))
 }
 
-/// What is wrong with an incident: its form accepts the right diagnosis, and refuses each wrong line by that one test, in words of its
+/// The faults of an incident: its form has to accept the right diagnosis, and refuse each wrong line by that one test, in words of its
 /// own. `showing` and `healthy` are of a run, traces that show the fault and others.
 pub fn faults(incident: &Incident, showing: &[String], healthy: &str) -> Vec<String> {
     let Some(trace) = showing.first() else {

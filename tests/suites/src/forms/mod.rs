@@ -24,7 +24,7 @@ const FORMS: [(&str, &Form); 2] = [
     ("a-watt-of-requests", &energy::FORM),
 ];
 
-/// A form. A test of it is a sentence that some of its lines are held to.
+/// A form. Each of its tests is a sentence about some of its lines.
 #[derive(Debug)]
 pub struct Form {
     /// The name of its file.
@@ -44,11 +44,11 @@ pub struct FormLine {
     pub tables: &'static [&'static str],
     /// Its key in each of them.
     pub key: &'static str,
-    /// The test that it is held to, beside that of every line.
+    /// Its own test, beside that of every line.
     pub test: &'static str,
     /// What its value has to be.
     pub expected: &'static str,
-    /// True where this table's value is that.
+    /// Whether the value is as expected.
     pub holds: fn(&Value, &Value) -> bool,
 }
 
@@ -61,7 +61,7 @@ impl Form {
         names
     }
 
-    /// The tests with what came of them. All fail where the text isn't TOML, with the parser's words, line and column.
+    /// The tests with their results. All fail if the text isn't TOML, with the parser's words, line and column.
     pub fn judged(&self, text: &str) -> Vec<(&'static str, Result<(), Failure>)> {
         let table = text.parse::<Table>();
         let expected = format!("{} in TOML: a point in a number, and no unit", self.file);
@@ -71,7 +71,7 @@ impl Form {
         tests.map(|test| (test, judge(test))).collect()
     }
 
-    /// Holds a form to one of its tests; a failure names the table and the line to change first.
+    /// Runs one test on a form; a failure names the table and the line to change first.
     fn judge(&self, form: &Table, test: &str) -> Result<(), Failure> {
         let is_of_all = test == self.filled_in;
         let lines = self.lines.iter();

@@ -3,7 +3,7 @@
 use crate::forms::{Form, FormLine, is_in, number};
 use workshop_base::exercise::PREDICTED;
 
-/// What the form is judged by.
+/// The form, with its tests.
 pub(super) static FORM: Form = Form {
     file: "predictions.toml",
     filled_in: "every_prediction_is_filled_in",

@@ -22,7 +22,7 @@ const FILE: &str = "remarks.toml";
 /// The tests that a form is judged by.
 const COMPLETE: &str = "the_form_is_complete";
 const ENOUGH: &str = "four_points_or_more";
-/// The most remarks of a review.
+/// The maximum number of remarks of a review.
 const MOST: usize = 10;
 /// How far from the fault a remark may be, in lines.
 const NEAR: usize = 2;
@@ -33,7 +33,7 @@ const HALVES_NEEDED: i32 = 8;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Remarks {
-    /// 1 to 3: how much the check tells of what is missing.
+    /// 1 to 3: how much the check reveals about what is missing.
     round: u8,
     #[serde(default)]
     remark: Vec<Remark>,
@@ -64,7 +64,7 @@ enum FaultKind {
     Release,
 }
 
-/// Who would have noticed, at the earliest.
+/// The earliest that the fault would have been noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Noticer {
@@ -105,7 +105,7 @@ struct PullRequest {
     faults: Vec<PlantedFault>,
 }
 
-/// What became of a form: each remark with the fault that it hits, if there is one.
+/// The outcome of a form: each remark with the fault that it hits, if there is one.
 struct Reviewed<'a> {
     remarks: Vec<(&'a Remark, Option<&'a PlantedFault>)>,
     missing: Vec<&'a PlantedFault>,
@@ -138,7 +138,7 @@ pub fn judge(workspace: &Workspace, exercise: &Exercise, place: &Crate) -> anyho
     Ok(report)
 }
 
-/// What a learner is told about the form: each remark, and of what is missing as much as the round allows. Nothing of one that can't be
+/// The report for a learner: each remark, and as much about what is missing as the round allows. Nothing about a form that can't be
 /// read.
 pub fn told(workspace: &Workspace, exercise: &Exercise) -> anyhow::Result<String> {
     let request = PullRequest::of(workspace, exercise)?;

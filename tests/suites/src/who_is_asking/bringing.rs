@@ -1,4 +1,4 @@
-//! What all parts of the suite ask with: a client that brings a token, and the answer to one that is refused.
+//! Shared by all parts of the suite: a client that sends a token, and the answer to a refused one.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use workshop_base::wait;
 use workshop_harness::contract::{Answer, Client, Context, Failure, TestResult};
 use workshop_harness::issuer::{Issuer, Keys, jwk};
 
-/// The longest that a test waits for what a service does by itself.
+/// The maximum time that a test waits for what a service does by itself.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// The scope of those who may read.
+/// The scope for reading.
 pub const READ: &str = "records:read";
 
 /// A client that sends this token, and no key.
@@ -19,7 +19,7 @@ pub fn bearing(context: &Context, token: &str) -> Client {
     keyless.with("Authorization", Some(&format!("Bearer {token}")))
 }
 
-/// What everybody gets whose token is refused, whatever is wrong with it.
+/// Expects the answer to every refused token, whatever is wrong with it.
 pub fn is_refused(answer: &Answer) -> Result<&Answer, Failure> {
     answer
         .expect_problem(401, "the access token is not valid")?
@@ -42,7 +42,7 @@ pub async fn published(context: &Context, issuer: &Issuer, keys: &Keys, set: Vec
     for jwk in set {
         issuer.publish_too(jwk).await;
     }
-    // A kid that it has never seen, for a key that it takes: when that works, it has the others, too.
+    // An unknown kid for an accepted key: when that works, the service has the other keys, too.
     let marker = format!("marker-{}", issuer.counts().calls);
     issuer.publish_too(jwk(&keys.p256, &marker)).await;
     let token = issuer.rightful(&keys.p256, &marker, READ).await?;

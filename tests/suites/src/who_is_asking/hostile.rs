@@ -1,4 +1,4 @@
-//! The hostile table: tokens that somebody makes up, each refused for a reason of its own, and each with the same words. The reason is in
+//! The hostile table: made-up tokens, each refused for a reason of its own, and all with the same answer. The reason is in
 //! the log.
 
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use workshop_harness::tokens::{P256, RSA};
 
 use super::bringing::{PATIENCE, READ, bearing, is_refused, published};
 
-/// A token that nobody may accept.
+/// A token that must not be accepted.
 struct Hostile {
     /// Its row, and what is wrong with it.
     name: String,
@@ -84,7 +84,7 @@ impl Forge<'_> {
         Ok(())
     }
 
-    /// Rows 1 to 4: what is no token at all, or an unsigned one.
+    /// Rows 1 to 4: malformed or unsigned tokens.
     async fn forms(&mut self) -> anyhow::Result<()> {
         let (rsa, right) = (&self.keys.rsa, payload(READ).to_string());
         let token = self.issuer.rightful(rsa, RSA, READ).await?;
@@ -137,7 +137,7 @@ impl Forge<'_> {
         Ok(())
     }
 
-    /// Rows 11 to 16: signatures that are not of this key and these words.
+    /// Rows 11 to 16: signatures of another key or for another text.
     async fn signatures(&mut self) -> anyhow::Result<()> {
         let (rsa, p256) = (&self.keys.rsa, &self.keys.p256);
         let token = self.issuer.rightful(rsa, RSA, READ).await?;
@@ -162,7 +162,7 @@ impl Forge<'_> {
         Ok(())
     }
 
-    /// Rows 17 to 25: keys that do not count.
+    /// Rows 17 to 25: keys that aren't accepted.
     async fn strange_keys(&mut self, trap: &str) -> anyhow::Result<()> {
         self.header(17, "an unknown kid", json!({"kid": "unknown"}), KEY).await?;
         self.header(18, "no kid, where there are several keys", json!({"kid": null}), KEY).await?;
@@ -182,7 +182,7 @@ impl Forge<'_> {
         self.header(20, "a certificate of its own in x5c", chain, KEY).await?;
         for member in ["jku", "x5u"] {
             let elsewhere = json!({member: format!("{trap}/jwks"), "kid": "elsewhere"});
-            self.header(21, &format!("a {member} that leads elsewhere"), elsewhere, KEY).await?;
+            self.header(21, &format!("a {member} that points elsewhere"), elsewhere, KEY).await?;
         }
         let p256 = &self.keys.p256;
         for (row, kid, what) in [
@@ -224,7 +224,7 @@ impl Forge<'_> {
         self.payload(31, "no iss", json!({"iss": null}), why).await?;
         self.payload(31, "another iss", json!({"iss": "https://other.example"}), why).await?;
         let slash = json!({"iss": format!("{ISSUER}/")});
-        self.payload(31, "iss with a slash behind it", slash, why).await?;
+        self.payload(31, "iss with a slash at its end", slash, why).await?;
         let list = json!({"iss": [ISSUER]});
         self.payload(32, "a list as iss", list, &["issuer", "malformed"]).await?;
         let either: Reasons = &["audience", "malformed"];
@@ -255,7 +255,7 @@ fn parts(token: &str) -> [&str; 3] {
     [(); 3].map(|()| parts.next().unwrap_or_default())
 }
 
-/// Keys that a set may have and that nobody may accept.
+/// Keys that a set may contain and that must not be accepted.
 fn odd_keys(keys: &Keys, oct: &Key) -> Vec<Value> {
     let p384 = json!({"kid": "p384-1", "use": "sig", "alg": "ES384", "crv": "P-384"});
     vec![
@@ -272,7 +272,7 @@ pub async fn hostile_tokens_get_the_same_answer(
     issuer: &Issuer,
     keys: &Keys,
 ) -> TestResult {
-    let oct = issuer.signer.key(json!({"secret": "a secret in public"}), "HS256").await?;
+    let oct = issuer.signer.key(json!({"secret": "a published secret"}), "HS256").await?;
     published(context, issuer, keys, odd_keys(keys, &oct)).await?;
     let trap = Issuer::trap().await?;
     let mut forge = Forge { issuer, keys, tokens: Vec::new() };
@@ -335,7 +335,7 @@ async fn reasons_are_logged(context: &Context, tokens: &[Hostile]) -> TestResult
     expect(rows.is_empty(), expected, rows.join("\n"))
 }
 
-/// The rows of which this log doesn't say why they were refused.
+/// The rows without a reason for their refusal in this log.
 fn unexplained(log: &str, tokens: &[Hostile]) -> Vec<String> {
     let mut rows = Vec::new();
     for (number, hostile) in tokens.iter().enumerate() {

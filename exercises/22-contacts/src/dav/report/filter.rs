@@ -5,13 +5,13 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::{dav::xml, error::dav::DavError, markup::CARDDAV, vcard::Card};
 
-/// The most conditions of a filter, and the longest text of one, in bytes.
+/// The maximum number of conditions of a filter, and the maximum length of a text in one, in bytes.
 const MAX_CONDITIONS: usize = 100;
 const MAX_TEXT: usize = 200;
-/// What a query may cost, in steps: a byte of a vCard is one, and a byte of a value is [`FOLDING`] and one for every second byte of
-/// all texts that it is compared with.
+/// The maximum cost of a query, in steps: a byte of a vCard is one, and a byte of a value is [`FOLDING`] and one for every second
+/// byte of all texts that it is compared with.
 const MAX_STEPS: usize = 512 << 20;
-/// What it costs to make two letters comparable, next to comparing them.
+/// The cost of making two letters comparable, relative to comparing them.
 const FOLDING: usize = 24;
 
 // ANCHOR: filter
@@ -29,7 +29,7 @@ pub struct Filter {
 /// A condition on the values of one property.
 #[derive(Debug)]
 struct PropertyCondition {
-    /// Its place among the filter's properties.
+    /// Its index in the filter's properties.
     property: usize,
     required: Required,
 }
@@ -37,11 +37,11 @@ struct PropertyCondition {
 /// The condition that a property must meet.
 #[derive(Debug)]
 enum Required {
-    /// The contact has none.
+    /// The contact has no such property.
     NotThere,
-    /// The contact has one.
+    /// The contact has such a property.
     There,
-    /// The contact has one of which all or one of these hold.
+    /// The contact has such a property for which all or one of these hold.
     Matching { all: bool, texts: Vec<TextMatch> },
 }
 
@@ -70,10 +70,10 @@ struct Value {
 }
 
 impl Filter {
-    /// Reads a filter. Where there is none, everything gets through.
+    /// Reads a filter. Without one, every contact matches.
     ///
     /// # Errors
-    /// It asks for a comparison that there is not, or for more than a search by a person needs.
+    /// It asks for a comparison that isn't supported, or for more than a search by a person needs.
     pub fn of(filter: Option<Node>) -> Result<Filter, DavError> {
         let mut read = Filter {
             all: filter.map_or(Ok(true), is_all)?,
@@ -92,7 +92,7 @@ impl Filter {
         }
     }
 
-    /// Whether the contact matches; `None` when the query has cost as much as one may.
+    /// Whether the contact matches; `None` once the query has used up its budget.
     pub fn lets_through(&mut self, vcard: &str) -> Option<bool> {
         if self.conditions.is_empty() {
             return Some(true);
@@ -251,8 +251,8 @@ impl TextMatch {
 }
 
 impl Value {
-    /// Without the difference between upper and lower case, which is the same letter to both collations: to `i;unicode-casemap`
-    /// (RFC 5051) in all scripts, and however it is composed; to `i;ascii-casemap` in ASCII.
+    /// The text without the difference between upper and lower case, which both collations ignore: `i;unicode-casemap`
+    /// (RFC 5051) in all scripts, and however it is composed; `i;ascii-casemap` in ASCII.
     fn of(text: &str) -> Value {
         let ascii = text.to_ascii_lowercase();
         let unicode = if text.is_ascii() {

@@ -1,4 +1,4 @@
-//! Listing: contacts by their names, as many at a time as the service may hold. So a report can be on a whole book.
+//! Listing: contacts by their names, page by page, so that a report can be on a whole book.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,7 +9,7 @@ use crate::{
     users::User,
 };
 
-/// The most contacts that the database is asked for at once.
+/// The maximum number of contacts that are read at once.
 const PAGE: usize = 1000;
 
 // ANCHOR: listing
@@ -20,7 +20,7 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Of these names, each of which is there once.
+    /// A listing of these names, each of them once.
     pub fn of(names: impl IntoIterator<Item = String>, with_vcards: bool) -> Listing {
         Listing {
             names: names.into_iter().collect(),

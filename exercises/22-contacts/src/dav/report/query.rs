@@ -16,8 +16,8 @@ use crate::{
     users::User,
 };
 
-/// Answers the contacts that match, at most as many as are asked for. The filter looks at each contact of the book: a person's
-/// book is small, and what a filter may ask for is not in any column.
+/// Answers the contacts that match, at most as many as requested. The filter looks at each contact of the book: a person's
+/// book is small, and the columns don't have what a filter may ask for.
 pub async fn query(
     service: &Arc<Service>,
     user: &User,
@@ -56,7 +56,7 @@ pub async fn query(
     .await
 }
 
-/// The contacts of a page that get through, and whether the filter has looked at all of them.
+/// The contacts of a page that match, and whether the filter has looked at all of them.
 fn search(mut filter: Filter, page: Vec<Contact>) -> (Filter, Vec<Contact>, bool) {
     let mut matching = Vec::new();
     for contact in page {

@@ -20,17 +20,17 @@ use crate::{
     users::User,
 };
 
-/// A report, read.
+/// A parsed report.
 enum Report {
     /// The contacts at these paths.
     Multiget(Vec<String>),
-    /// The contacts that a filter lets through, at most so many.
+    /// The contacts that a filter lets through, at most this many.
     Query(Filter, Option<usize>),
-    /// What has changed since a token, at most so much.
+    /// The changes since a token, at most this many.
     SyncCollection(String, Option<usize>),
 }
 
-/// Answers a report on the user's address book. `Depth` is not looked at: there is nothing below a contact.
+/// Answers a report on the user's address book. `Depth` is ignored: there is nothing below a contact.
 pub async fn report(
     service: &Arc<Service>,
     user: &User,
@@ -89,7 +89,7 @@ fn refuse_other_levels(report: Node) -> Result<(), Error> {
         .map(xml::text)
         .as_deref()
     {
-        // Not every client says it.
+        // Some clients leave it out.
         Some("1") | None => Ok(()),
         Some("infinite") => Err(DavError::SyncTraversal.into()),
         _ => Err(Error::BadRequest("sync-level must be 1")),
@@ -101,7 +101,7 @@ fn address_data<'a>(report: Node<'a, 'a>) -> Option<Node<'a, 'a>> {
     xml::child(xml::child(report, DAV, "prop")?, CARDDAV, "address-data")
 }
 
-/// Whether contacts come in the form that is asked for. Between the two versions nothing is converted: the answer says which it is.
+/// Whether contacts are available in the requested form. Nothing is converted between the two versions: the answer names its own.
 fn is_available(address_data: Node) -> bool {
     let content_type = address_data
         .attribute("content-type")
@@ -110,7 +110,7 @@ fn is_available(address_data: Node) -> bool {
     content_type.eq_ignore_ascii_case("text/vcard") && ["3.0", "4.0"].contains(&version)
 }
 
-/// The most resources that a report asks for: `limit`, and `nresults` in it, whose namespace is that of the report.
+/// The maximum number of resources in the answer: `nresults` in `limit`, both in the namespace of the report.
 ///
 /// # Errors
 /// It isn't a number, or it is 0, or larger than any answer.

@@ -19,7 +19,7 @@ use crate::{
     users::User,
 };
 
-/// Answers each contact that is asked for, or that it is not there. One that is asked for twice is answered once.
+/// Answers each requested contact, or that it doesn't exist. One that is requested twice is answered once.
 pub async fn multiget(
     service: &Arc<Service>,
     user: &User,

@@ -1,4 +1,4 @@
-//! `sync-collection`: what has changed in the book since a client looked last.
+//! `sync-collection`: the changes in the book since a client's last sync.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -16,8 +16,8 @@ use crate::{
     users::User,
 };
 
-/// Answers what has changed since the client's token, and the token for the next time. With a limit, the answer may be a part of
-/// it: then it says so, and the token is for the rest.
+/// Answers the changes since the client's token, and the token for the next time. With a limit, the answer may be a part of
+/// them: then it says so, and the token is for the rest.
 pub async fn sync_collection(
     service: &Arc<Service>,
     user: &User,

@@ -1,4 +1,4 @@
-// Which API keys are accepted, and where a request may bring one.
+// The accepted API keys, and where a request may carry one.
 package workshop.records
 
 import io.ktor.http.HttpHeaders
@@ -11,7 +11,7 @@ import java.security.MessageDigest
 
 // ANCHOR: api-key
 
-/** The places of a key: the header, and the query for a client that cannot set headers, such as a browser's WebSocket. */
+/** Where a key can be: in the header, or in the query for a client that cannot set headers, such as a browser's WebSocket. */
 const val KEY_IN_HEADER = "key in the header"
 const val KEY_IN_QUERY = "key in the query"
 
@@ -27,11 +27,11 @@ fun AuthenticationConfig.apiKeys(
         validate { key -> keys.clientWith(key)?.also { isKnown() } }
         challenge { throw ifMissing() }
     }
-    // Ktor's own provider knows one place, a header.
+    // Ktor's own provider reads only a header.
     provider(KEY_IN_QUERY) {
         authenticate { context ->
             val request = context.call.request
-            // A wrong header is not rescued by a right query.
+            // A valid key in the query doesn't make up for a wrong header.
             if (HEADER !in request.headers) {
                 request.queryParameters["api_key"]?.let(keys::clientWith)?.let {
                     context.call.isKnown()
@@ -49,7 +49,7 @@ fun noKey() =
         HttpHeaders.WWWAuthenticate to "ApiKey",
     )
 
-/** Whoever has a valid key. The service makes no difference between them. */
+/** A client with a valid key. The service doesn't distinguish between them. */
 object Client
 
 private class ApiKeys(

@@ -1,4 +1,4 @@
-// Starts the service, says what it is made of, and stops it.
+// Starts the service, puts its parts together, and stops it.
 package workshop.records
 
 import io.ktor.serialization.kotlinx.json.json
@@ -58,7 +58,7 @@ fun serve(qrCodes: QrCodes) {
         }
     val stopped = {
         database.close()
-        // The last spans are those of the last requests.
+        // After the last requests, so that their spans are sent, too.
         telemetry?.close()
         Unit
     }
@@ -109,7 +109,7 @@ fun Application.service(
     install(CallId) { requestIds() }
     install(RequestLog)
     install(StatusPages) { problems(ApplicationCall::problemOf) }
-    // Ktor's own settings would write members that have their default.
+    // Ktor's own settings would write members that have their default value.
     install(ContentNegotiation) { json(Json) }
     install(AutoHeadResponse)
     install(WebSockets) { limits() }

@@ -1,4 +1,4 @@
-// Where a request brings an access token, what it is answered when the token is refused, and which scope each route asks for.
+// Where a request carries an access token, the answer if the token is refused, and the scope that each route requires.
 package workshop.records
 
 import io.ktor.http.HttpHeaders
@@ -21,14 +21,14 @@ import workshop.service.isKnown
 
 // ANCHOR: bearer
 
-/** The place of a token, as Ktor's routes name it. */
+/** The provider of tokens, as Ktor's routes name it. */
 const val TOKEN_IN_HEADER = "token in the header"
 
-/** The scopes that the routes ask for. Neither includes the other. */
+/** The scopes that the routes require. Neither includes the other. */
 const val READ = "records:read"
 const val WRITE = "records:write"
 
-/** What shows who asks: a key, and a token where an issuer is named. */
+/** The credentials of a caller: a key, or a token if an issuer is configured. */
 fun AuthenticationConfig.credentials(
     apiKeys: List<String>,
     tokens: Tokens?,
@@ -37,11 +37,11 @@ fun AuthenticationConfig.credentials(
     tokens?.let { tokens(it) }
 }
 
-/** Where requests bring it. The first place with anything in it decides. */
+/** The names of the providers, in order. The first one that finds a credential decides. */
 fun placesFor(tokens: Tokens?): Array<String> =
     listOfNotNull(TOKEN_IN_HEADER.takeIf { tokens != null }, KEY_IN_HEADER, KEY_IN_QUERY).toTypedArray()
 
-/** A token that is there decides alone: a key beside it rescues no wrong one. */
+/** If there is a token, it alone decides: a key doesn't make up for a wrong one. */
 fun AuthenticationConfig.tokens(tokens: Tokens) {
     provider(TOKEN_IN_HEADER) {
         authenticate { context ->
@@ -73,7 +73,7 @@ private fun ApplicationRequest.bearerToken(): String? {
 
 // ANCHOR: scope
 
-/** The routes in [build] are for those whose token has this [scope], and for everybody with a key. */
+/** The routes in [build] are for clients whose token has this [scope], and for those with a key. */
 fun Route.allowed(
     scope: String,
     tokens: Tokens?,
@@ -93,7 +93,7 @@ fun Route.allowed(
 }
 // ANCHOR_END: scope
 
-/** Takes nothing of the path, as Ktor's own for `authenticate`. */
+/** Takes nothing of the path, like Ktor's own selector for `authenticate`. */
 private data class ScopeSelector(
     val scope: String,
 ) : RouteSelector() {
@@ -115,7 +115,7 @@ fun neitherTokenNorKey() =
         HttpHeaders.WWWAuthenticate to "ApiKey",
     )
 
-/** The same for every wrong token: the differences would only help those who make one up. */
+/** The same for every wrong token: differences would only help forgers. */
 private fun unauthorized() =
     ProblemException(HttpStatusCode.Unauthorized, "the access token is not valid", challenge("invalid_token"))
 
@@ -133,7 +133,7 @@ private fun notOneToken() =
         challenge("invalid_request"),
     )
 
-/** RFC 6750, 3. */
+/** The header `WWW-Authenticate`, by RFC 6750, section 3. */
 private fun challenge(
     error: String,
     more: String = "",

@@ -31,14 +31,14 @@ private val CLOSE_LIMIT = 1.seconds
 // ANCHOR: converse
 
 /**
- * Talks with a [peer] until it leaves, does something that it must not, or the service stops. Returns the reason that it was closed with,
- * or null when the peer is gone.
+ * Talks with a [peer] until it leaves, breaks a rule, or the service stops. Returns the reason that the socket was closed with,
+ * or null if the peer is gone.
  */
 suspend fun WebSocketSession.converse(
     peer: Peer,
     room: Room,
 ): CloseReason? {
-    // The last ping or pong that is to be sent: it needs no place in the inbox.
+    // The last ping or pong that is to be sent: it takes no room in the inbox.
     val control = Channel<Frame>(Channel.CONFLATED)
     val silence = Silence()
     val reason =
@@ -59,7 +59,7 @@ suspend fun WebSocketSession.converse(
 }
 
 /**
- * Passes on what the peer says, at a pace at which those who read empty their inboxes. Returns the reason to close with, or null when the
+ * Passes on the peer's messages, no faster than readers empty their inboxes. Returns the reason to close with, or null if the
  * peer is gone.
  */
 private suspend fun WebSocketSession.listen(
@@ -90,7 +90,7 @@ private suspend fun WebSocketSession.listen(
     }
 }
 
-/** Sends the peer what is in its inbox, until it takes no more. */
+/** Sends the peer the messages in its inbox, until it takes no more. */
 private suspend fun WebSocketSession.speak(
     peer: Peer,
     control: ReceiveChannel<Frame>,
@@ -110,8 +110,8 @@ private suspend fun WebSocketSession.speak(
 }
 
 /**
- * Sends the peer a ping from time to time, until it was silent for two periods. Ktor's own pings want an answer in time, which a peer
- * cannot give that has a thousand messages under way: the pong comes after them.
+ * Sends the peer regular pings, until it was silent for two periods. Ktor's own pings want an answer in time, which a peer with
+ * a thousand messages under way cannot give: the pong comes after them.
  */
 private suspend fun ask(
     period: Duration,
@@ -125,7 +125,7 @@ private suspend fun ask(
 }
 // ANCHOR_END: converse
 
-/** How long the peer has not been heard while it was listened to. */
+/** The time since the service last began to wait for a message from the peer. */
 private class Silence {
     @Volatile
     private var since = markNow()
@@ -137,11 +137,11 @@ private class Silence {
     }
 }
 
-/** The frames of a message, until its last one has come. */
+/** Collects the frames of a message, up to its last one. */
 private class Pieces {
     private var bytes = ByteArray(0)
 
-    /** False when the message is too large. */
+    /** Returns false if the message is too large. */
     fun add(frame: Frame): Boolean {
         if (bytes.size + frame.data.size > MAX_MESSAGE_BYTES) return false
         bytes += frame.data
@@ -161,7 +161,7 @@ private class Pieces {
 
 // ANCHOR: pass-on
 
-/** Does what the peer asks for, or tells it why not. Says how many inboxes that took. */
+/** Carries out a request of the peer, or tells it why not. Returns how many inboxes that took. */
 private fun Room.passOn(
     peer: Peer,
     json: String,
@@ -194,14 +194,14 @@ private fun Room.complain(
 
 // ANCHOR: pace
 
-/** How fast a peer may send, so that those who read can keep up with it. At once, it may fill half of an inbox. */
+/** The rate limit of a sending peer, so that readers can keep up. In one burst, it may fill half of an inbox. */
 private class Pace(
     queue: Int,
 ) {
     private val ahead = COST * (queue / 2)
     private var spentUntil = markNow()
 
-    /** Spends what a message costs that went to so many inboxes, and waits until the next one may be sent. */
+    /** Charges a message that went to this many inboxes, and waits until the next one may be sent. */
     suspend fun spend(inboxes: Int) {
         val now = markNow()
         spentUntil = maxOf(spentUntil, now) + COST * inboxes
@@ -209,13 +209,13 @@ private class Pace(
     }
 }
 
-/** What a message costs its sender for each inbox that it goes to: 5 000 of them per second. */
+/** The cost of a message for its sender, per inbox that it goes to: 5 000 of them per second. */
 private val COST = 200.microseconds
 // ANCHOR_END: pace
 
 // ANCHOR: close
 
-/** What an error is called in a close. Null when the connection is broken. */
+/** The close reason of an error. Null if the connection is broken. */
 private fun reasonFor(error: Throwable?): CloseReason? =
     when (error) {
         is FrameTooBigException -> CloseReason(CloseReason.Codes.TOO_BIG, "")
@@ -233,7 +233,7 @@ private suspend fun WebSocketSession.confirm(close: Frame.Close) {
     withTimeoutOrNull(CLOSE_LIMIT) { close(reason) }
 }
 
-/** RFC 6455, 7.4: the codes between are for the log of an endpoint, or not given to anything yet. */
+/** RFC 6455, section 7.4: the codes in between are only for an endpoint's log, or not assigned yet. */
 private fun isSendable(code: Short): Boolean = code in 1000..1003 || code in 1007..1014 || code in 3000..4999
 
 /** Closes the socket, and waits until the peer has confirmed it. */
@@ -241,9 +241,9 @@ private suspend fun WebSocketSession.farewell(reason: CloseReason) {
     withTimeoutOrNull(CLOSE_LIMIT) {
         close(reason)
         while (incoming.receiveCatching().isSuccess) {
-            // What it had sent before comes first.
+            // The peer's earlier messages come first.
         }
-        // After a wrong frame nothing comes in, and the close is still on its way out.
+        // After an invalid frame nothing more is read, but the close must still be sent.
         flush()
     }
 }

@@ -1,4 +1,4 @@
-// The database as the records see it: transactions of Exposed, single statements, and streams of rows, all on one pool.
+// Access to the database: transactions of Exposed, single statements, and streams of rows, all on one pool.
 package workshop.records
 
 import kotlinx.coroutines.channels.ProducerScope
@@ -37,7 +37,7 @@ class PostgresDatabase(
                 DatabaseConfig {
                     // Otherwise Exposed opens a connection to ask what it is talking to.
                     explicitDialect = PostgreSQLDialect()
-                    // Three would wait three times as long for a database that is away.
+                    // Three attempts would wait three times as long for a database that is away.
                     defaultMaxAttempts = 1
                 },
         )
@@ -45,7 +45,7 @@ class PostgresDatabase(
     // ANCHOR: transact
     /**
      * Runs [statement] in a transaction: two round trips for one query, since pgjdbc sends BEGIN along with the query,
-     * and then COMMIT. The [summary] says what it does, for those who watch.
+     * and then COMMIT. The [summary] names it in traces.
      */
     suspend fun <T> transact(
         summary: String,
@@ -53,7 +53,7 @@ class PostgresDatabase(
     ): T =
         pool.withinLimits { connected ->
             transaction(exposed) {
-                // Exposed takes one from the pool when it is first asked for.
+                // Exposed takes a connection from the pool at the first use.
                 connection
                 connected()
                 observer.asking(summary) { statement() }
@@ -74,7 +74,7 @@ class PostgresDatabase(
     ): T = pool.withConnection { observer.asking(summary) { statement() } }
 
     /**
-     * Runs [query] in a transaction, as a flow of what it sends. It is at most one element ahead of the collector, and
+     * Runs [query] in a transaction, as a flow of what it emits. It is at most one element ahead of the collector, and
      * holds no thread while it waits.
      */
     fun <T> stream(

@@ -16,7 +16,7 @@ import java.sql.SQLException
 // ANCHOR: database-spans
 
 /**
- * By hand: OpenTelemetry's own for JDBC takes the text of each query down, and the one for HikariCP sees nobody wait, since here
+ * Written by hand: OpenTelemetry's own for JDBC records the text of each query, and the one for HikariCP sees no waiting, since here
  * requests wait for a thread of the pool.
  */
 class DatabaseSpans(
@@ -59,7 +59,7 @@ class DatabaseSpans(
         private val span: Span,
     ) : Step {
         override fun end(failure: Throwable?) {
-            // Not what the database says of it: that may quote a row.
+            // Not the database's own message: it may quote a row.
             if (failure != null) span.setStatus(StatusCode.ERROR).setAttribute("error.type", failure.kind())
             span.end()
         }

@@ -1,4 +1,4 @@
-// Tells how much of a response has left for its client. Ktor buffers megabytes before it makes the one who writes wait.
+// Tells how much of a response has left for its client. Ktor buffers megabytes before it makes the writer wait.
 package workshop.records
 
 import io.ktor.server.netty.NettyApplicationCall
@@ -16,7 +16,7 @@ import kotlin.time.Duration.Companion.seconds
 
 // ANCHOR: delivery
 
-/** The way of a response's body to the client. */
+/** The delivery of a response's body to the client. */
 internal fun interface Delivery {
     /** Returns when this many bytes are no longer in the memory of this process. */
     suspend fun await(bytes: Long)

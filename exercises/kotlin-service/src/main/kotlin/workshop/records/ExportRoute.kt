@@ -42,7 +42,7 @@ class ExportLimits(
 
 // ANCHOR: export
 
-/** Every record on a line of its own, or those that come after an id. */
+/** Streams all records, or those after an id, one per line. */
 fun Route.export(
     records: RecordRepository,
     limits: ExportLimits,
@@ -78,7 +78,7 @@ private suspend fun RoutingCall.respondLines(
                 takenWithin(limits.deadline - begun.elapsedNow()) { writeLines(unread, delivery, limits.clientTimeout) }
             }
         } catch (failure: Exception) {
-            // A cancelled call has no client any more.
+            // The client of a cancelled call is gone.
             currentCoroutineContext().ensureActive()
             writeStringUtf8(Json.encodeToString(problemOf(failure)) + "\n")
         }
@@ -87,7 +87,7 @@ private suspend fun RoutingCall.respondLines(
     if (request.httpMethod == HttpMethod.Head) batches.cancel()
 }
 
-/** Writes chunk by chunk, the next one when the client has taken the one before. So there are never many in memory. */
+/** Writes chunk by chunk, the next one when the client has taken the one before. So only a few are ever in memory. */
 private suspend fun ByteWriteChannel.writeLines(
     batches: ChannelIterator<List<Record>>,
     delivery: Delivery,
@@ -122,6 +122,6 @@ private suspend fun takenWithin(
         ?: throw ProblemException(HttpStatusCode.RequestTimeout, "the client did not take the export in time")
 }
 
-/** The bytes that are sent at once. */
+/** The number of bytes that are sent at once. */
 private const val CHUNK = 65_536
 // ANCHOR_END: export

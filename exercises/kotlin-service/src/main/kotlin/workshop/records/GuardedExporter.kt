@@ -1,4 +1,4 @@
-// The last place that spans pass before they leave the process: what may be a secret stays, and a collector that is away is told of.
+// The last step before spans leave the process: possible secrets are removed, and an unreachable collector is logged.
 package workshop.records
 
 import io.opentelemetry.api.common.AttributeKey
@@ -14,7 +14,7 @@ import kotlin.time.Duration.Companion.minutes
 
 // ANCHOR: guarded-exporter
 
-/** Ktor's plugin takes the query of each request down, which may hold a key, and the text of each exception, which may quote a row. */
+/** Ktor's plugin records the query of each request, which may hold a key, and the text of each exception, which may quote a row. */
 class GuardedExporter(
     private val exporter: SpanExporter,
 ) : SpanExporter by exporter {

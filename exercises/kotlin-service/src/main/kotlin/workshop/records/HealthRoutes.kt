@@ -1,4 +1,4 @@
-// Answers whether the process lives, and whether it can do its work.
+// Answers whether the process is alive, and whether it can do its work.
 package workshop.records
 
 import io.ktor.server.response.respond
@@ -14,7 +14,7 @@ private data class Status(
 
 // ANCHOR: health
 
-/** The process lives. This touches no database, so that a database outage never gets the process killed. */
+/** The process is alive. This touches no database, so that a database outage never gets the process killed. */
 fun Route.health() {
     get("/health") {
         call.respond(Status("ok"))

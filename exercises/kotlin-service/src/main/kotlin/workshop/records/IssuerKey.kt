@@ -1,4 +1,4 @@
-// One key of the issuer: which of the keys that it publishes are for signatures of tokens, and how each is used.
+// One key of the issuer: which of the keys that it publishes are for signing tokens, and how each is used.
 package workshop.records
 
 import com.nimbusds.jose.JOSEException
@@ -24,7 +24,7 @@ import java.text.ParseException
 
 // ANCHOR: issuer-key
 
-/** A key for signatures by one [algorithm]: the key says by which, and no token does. */
+/** A key for signatures by one [algorithm]: the key decides which, never the token. */
 class IssuerKey(
     val algorithm: JWSAlgorithm,
     private val check: (ByteArray, Base64URL) -> Boolean,
@@ -42,7 +42,7 @@ class IssuerKey(
         }
 }
 
-/** The keys in `{"keys":[…]}`, by their ids. A key that is of no use here spoils no other. Null when the [body] is no such set. */
+/** The keys in `{"keys":[…]}`, by their ids. An unusable key doesn't affect the others. Null if the [body] isn't a key set. */
 fun keysIn(body: ByteArray): Map<String, IssuerKey>? =
     jsonIn(body)
         ?.get("keys")
@@ -73,7 +73,7 @@ private val JWK.isForSignatures: Boolean
         (keyUse == null || keyUse == KeyUse.SIGNATURE) &&
             (keyOperations == null || KeyOperation.VERIFY in keyOperations)
 
-/** RFC 7518, 3.3. */
+/** The minimum in RFC 7518, section 3.3. */
 private const val MIN_RSA_BITS = 2_048
 
 private fun signing(
@@ -85,7 +85,7 @@ private fun signing(
 }
 // ANCHOR_END: issuer-key
 
-/** By the JDK, which knows it since 15: Nimbus would need Tink for it. */
+/** Uses the JDK, which has it since 15: Nimbus would need Tink for it. */
 private fun signingByEd25519(key: OctetKeyPair): IssuerKey? {
     val bytes = key.decodedX
     if (bytes.size != ED25519_BYTES) return null

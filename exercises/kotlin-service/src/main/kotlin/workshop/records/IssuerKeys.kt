@@ -1,4 +1,4 @@
-// The keys of the issuer of tokens: fetched, kept, renewed in the background, and given up when they are too old.
+// The keys of the issuer of tokens: fetched, kept, renewed in the background, and discarded when they are too old.
 package workshop.records
 
 import io.ktor.http.HttpStatusCode
@@ -19,12 +19,12 @@ import org.slf4j.LoggerFactory
 import kotlin.time.TimeMark
 import kotlin.time.TimeSource.Monotonic.markNow
 
-/** There is no key to judge a token by: none was fetched yet, they are too old, or the issuer has none. */
+/** There is no key to verify a token with: none was fetched yet, they are too old, or the issuer has none. */
 class KeysUnavailable : Exception("the keys of the issuer are not available")
 
 /** Where the issuer publishes its keys. */
 fun interface KeySource {
-    /** Asks once. */
+    /** Makes one request. */
     suspend fun get(): UpstreamAnswer
 }
 
@@ -37,10 +37,10 @@ fun keySource(settings: KeySettings): KeySource {
 // ANCHOR: issuer-keys
 
 /**
- * Knows the issuer's keys. A token of a known key never waits for the issuer.
+ * Caches the issuer's keys. A token with a known key never waits for the issuer.
  *
- * By hand: jwks-rsa keeps withdrawn keys until it misses one, and strangers' ids use up the calls that a rotation needs; Nimbus's own
- * sources of keys block the thread that asks.
+ * Written by hand: jwks-rsa keeps withdrawn keys until it misses one, and strangers' ids use up the calls that a rotation needs; Nimbus's
+ * own sources of keys block the thread that asks.
  */
 class IssuerKeys(
     private val source: KeySource,
@@ -65,7 +65,7 @@ class IssuerKeys(
     @Volatile
     private var askedUntil: TimeMark? = null
 
-    /** Begins to fetch the keys, again and again. Whether the issuer answers or not, this returns at once. */
+    /** Starts to fetch the keys, again and again. Whether the issuer answers or not, this returns at once. */
     fun keepFresh() {
         background.launch {
             while (true) {
@@ -76,7 +76,7 @@ class IssuerKeys(
     }
 
     /**
-     * The key with this [id], or null when the issuer has none. An id that is not known may be that of a new key: then this asks the
+     * The key with this [id], or null if the issuer has none. An unknown id may be that of a new key: then this asks the
      * issuer, and waits for the answer, but not for long.
      *
      * @throws KeysUnavailable when there is no key at all
@@ -89,13 +89,13 @@ class IssuerKeys(
         return keys[id]
     }
 
-    /** The issuer is not asked any more. */
+    /** Stops asking the issuer. */
     override fun close() = background.cancel()
 
     private fun inForce(): Map<String, IssuerKey> =
         known?.takeIf { it.since.elapsedNow() < settings.maxAge }?.keys.orEmpty()
 
-    /** The fetch under way, or a new one. Null during the cooldown: anyone can send ids that nobody knows. */
+    /** The fetch under way, or a new one. Null during the cooldown: anyone can send unknown ids. */
     @Synchronized
     private fun ask(): Job? {
         asked?.let { if (it.isActive) return it }
@@ -107,7 +107,7 @@ class IssuerKeys(
             }.also { asked = it }
     }
 
-    /** A set replaces the one before: what is missing in it was withdrawn. A fetch that fails changes nothing. */
+    /** A set replaces the one before: a key that is missing was withdrawn. A fetch that fails changes nothing. */
     private suspend fun renew() =
         turn.withLock {
             try {
@@ -135,5 +135,5 @@ class IssuerKeys(
 }
 // ANCHOR_END: issuer-keys
 
-/** The longest answer that is read: room for more than a hundred keys. */
+/** The maximum size of an answer: room for more than a hundred keys. */
 private const val MAX_KEY_SET_BYTES = 65_536

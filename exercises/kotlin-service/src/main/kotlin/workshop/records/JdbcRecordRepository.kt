@@ -1,4 +1,4 @@
-// How JDBC answers what the routes ask of the database: nothing between the SQL and pgjdbc but the pool.
+// The database access of the routes, by plain JDBC: nothing between the SQL and pgjdbc but the pool.
 package workshop.records
 
 import kotlinx.coroutines.flow.Flow
@@ -9,8 +9,8 @@ import java.sql.ResultSet
 // ANCHOR: jdbc
 
 /**
- * The fastest way on the JVM, to measure Exposed against: a question is one round trip, since a single statement needs no
- * transaction around it, and pgjdbc keeps the statements prepared that it sees again and again.
+ * The fastest way on the JVM, to compare Exposed with: a query is one round trip, since a single statement needs no
+ * transaction around it, and pgjdbc keeps statements prepared that it sees repeatedly.
  */
 class JdbcRecordRepository(
     private val database: PostgresDatabase,
@@ -102,7 +102,7 @@ private inline fun <T> Connection.prepared(
         run(statement)
     }
 
-/** The rows that are left, each read when it is asked for. */
+/** The remaining rows, each read on demand. */
 private fun ResultSet.records(): Sequence<Record> =
     generateSequence {
         if (next()) {

@@ -1,14 +1,14 @@
-// Reads JSON that others have written.
+// Parses JSON from outside.
 package workshop.records
 
 import tools.jackson.core.JacksonException
 import tools.jackson.databind.JsonNode
 import tools.jackson.databind.json.JsonMapper
 
-/** Jackson, since kotlinx.serialization reads more than JSON: words without quotes, and numbers with them. */
+/** Jackson, since kotlinx.serialization accepts more than JSON: words without quotes, and numbers in quotes. */
 private val jackson = JsonMapper()
 
-/** Null when the [text] is no JSON. Read to its end, before its shape is judged. Of members with one name, the last counts. */
+/** Null if the [text] isn't JSON. All of it is read before its shape is checked. Of members with one name, the last counts. */
 fun jsonIn(text: String): JsonNode? =
     try {
         jackson.readTree(text).takeUnless { it.isMissingNode }

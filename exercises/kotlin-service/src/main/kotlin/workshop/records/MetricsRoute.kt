@@ -1,4 +1,4 @@
-// What Prometheus fetches.
+// The page that Prometheus scrapes.
 package workshop.records
 
 import io.ktor.http.ContentType
@@ -12,7 +12,7 @@ import java.io.ByteArrayOutputStream
 
 // ANCHOR: metrics
 
-/** All measures as Prometheus's text. */
+/** All metrics in Prometheus's text format. */
 class PrometheusPage(
     private val reader: PrometheusMetricReader,
 ) {
@@ -26,7 +26,7 @@ class PrometheusPage(
             .toByteArray()
 }
 
-/** Without a key, as `/health`: what is in front of the service doesn't let strangers come here. */
+/** Without a key, like `/health`: the proxy in front of the service doesn't expose it. */
 fun Route.metrics(page: PrometheusPage) {
     get("/metrics") { call.respondBytes(page.bytes(), page.contentType) }
 }

@@ -1,29 +1,29 @@
-// The messages between peers: what a peer says, what arrives at another one, and what is wrong with a message.
+// The messages between peers: as they are sent, as they are delivered, and the answers to invalid ones.
 package workshop.records
 
 import kotlinx.serialization.Serializable
 import tools.jackson.databind.JsonNode
 
-/** The longest message, in bytes. In JSON a byte of a text can take six: `\u0007`. */
+/** The maximum size of a message, in bytes. In JSON, a byte of text can take six: `\u0007`. */
 const val MAX_MESSAGE_BYTES = 8_192L
 private const val MAX_TEXT_BYTES = 1_024
 
 // ANCHOR: message
 
-/** What a peer says to another one, or to all others. Other members are ignored. */
+/** A message from a peer to another one, or to all others. Other members are ignored. */
 data class PeerMessage(
     val to: String?,
     val text: String,
 )
 
-/** What arrives. */
+/** The message as it is delivered. */
 @Serializable
 data class DeliveredMessage(
     val from: String,
     val text: String,
 )
 
-/** What a peer is told whose message has not got anywhere. */
+/** The answer to a peer whose message wasn't delivered. */
 @Serializable
 data class Complaint(
     val error: String,
@@ -36,7 +36,7 @@ data class Complaint(
     }
 }
 
-/** Null when it is no message. */
+/** Null if it isn't a message. */
 fun parseMessage(json: String): PeerMessage? {
     val message = jsonIn(json) ?: return null
     val text = message["text"]?.text() ?: return null
@@ -46,7 +46,7 @@ fun parseMessage(json: String): PeerMessage? {
 
 val PeerMessage.isTooLong: Boolean get() = text.encodeToByteArray().size > MAX_TEXT_BYTES
 
-/** Null when it is no text. Half an emoji is none: JSON can escape it, as `"\ud83d"`, but nothing can be sent for it. */
+/** Null if it isn't text. Half an emoji isn't: JSON can escape it, as `"\ud83d"`, but UTF-8 can't encode it. */
 private fun JsonNode.text(): String? = takeIf { it.isString }?.stringValue()?.takeIf { it.none(Char::isSurrogate) || it.isWhole() }
 
 private fun String.isWhole(): Boolean =

@@ -15,7 +15,7 @@ import workshop.service.ProblemException
 
 // ANCHOR: web-sockets
 
-/** What one connection may take of the memory: by default Ktor keeps frames of any size, in queues of any length. */
+/** The memory limits of one connection: by default Ktor keeps frames of any size, in queues of any length. */
 fun WebSockets.WebSocketOptions.limits() {
     maxFrameSize = MAX_MESSAGE_BYTES
     channels {
@@ -38,7 +38,7 @@ fun Route.peers(room: Room) {
         }
         method(HttpMethod.Get) {
             withSeat(room) {
-                // Ktor's other sessions answer for the peer, to pings and closes: a conversation has to see them.
+                // Ktor's other sessions answer pings and closes by themselves: a conversation has to see them.
                 webSocketRaw {
                     call.logged { converse(call.peer, room) }
                     // Ends the connection, whether the peer has confirmed that or not.

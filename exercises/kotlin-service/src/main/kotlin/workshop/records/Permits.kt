@@ -5,7 +5,7 @@ import kotlinx.coroutines.sync.Semaphore
 import kotlinx.coroutines.withTimeoutOrNull
 import kotlin.time.Duration
 
-/** Runs the [block] with a permit. Null when there is none in time: of many that wait, none is begun for a client that has given up. */
+/** Runs the [block] with a permit. Null if there is none in time, so that nothing is begun for a client that has given up. */
 internal suspend fun <T : Any> Semaphore.withPermitWithin(
     timeout: Duration,
     block: suspend () -> T,
@@ -14,7 +14,7 @@ internal suspend fun <T : Any> Semaphore.withPermitWithin(
     try {
         withTimeoutOrNull(timeout) {
             acquire()
-            // Not as the result: time may be up after the permit was taken and before this returns.
+            // Not the result: the time may be up after the permit was acquired and before this returns.
             acquired = true
         }
         return if (acquired) block() else null

@@ -1,4 +1,4 @@
-// Writes a black and white image as a PNG file: one bit a pixel, no filters, one block of deflated rows.
+// Writes a black and white image as a PNG file: one bit per pixel, no filters, one block of deflated rows.
 package workshop.records
 
 import java.io.ByteArrayOutputStream
@@ -7,7 +7,7 @@ import java.util.zip.CRC32
 import java.util.zip.Deflater
 import java.util.zip.DeflaterOutputStream
 
-/** Takes less than half of the time of the usual level, 6, for a tenth more bytes. The Rust side takes the same. */
+/** Takes less than half the time of the default level, 6, for a tenth more bytes. The Rust side uses the same. */
 private const val DEFLATE_LEVEL = 3
 
 // ANCHOR: png
@@ -39,13 +39,13 @@ class BlackAndWhiteImage(
         DataOutputStream(bytes).apply {
             writeInt(width)
             writeInt(width)
-            // 1 bit a pixel, greyscale, deflate, the five standard filters to choose from, not interlaced.
+            // 1 bit per pixel, grayscale, deflate, the five standard filters to choose from, not interlaced.
             write(byteArrayOf(1, 0, 0, 0, 0))
         }
         return bytes.toByteArray()
     }
 
-    /** A row of pixels: first the number of its filter, 0 for none, then eight pixels a byte, 1 is white. */
+    /** A row of pixels: first the number of its filter, 0 for none, then eight pixels per byte, 1 is white. */
     class Row(
         width: Int,
     ) {
@@ -69,7 +69,7 @@ class BlackAndWhiteImage(
 }
 // ANCHOR_END: png
 
-/** Kept for each thread: a deflater's memory, which lies outside of the heap, is a hundred times that of an image. */
+/** One per thread: a deflater's memory, which lies outside of the heap, is a hundred times that of an image. */
 private val deflaters = ThreadLocal.withInitial { Deflater(DEFLATE_LEVEL) }
 
 private fun deflated(bytes: ByteArray): ByteArray {

@@ -1,4 +1,4 @@
-// The prices of records, which another service knows: how many calls to it may be under way, and how long each may take.
+// The prices of records, which come from another service: how many calls to it may be under way, and how long each may take.
 package workshop.records
 
 import io.ktor.http.HttpStatusCode
@@ -9,7 +9,7 @@ import kotlinx.coroutines.withTimeoutOrNull
 import tools.jackson.databind.JsonNode
 import kotlin.time.Duration
 
-/** There is no price. The client is told the [status] and the [detail], the log the cause as well. */
+/** There is no price. The client gets the [status] and the [detail], the log the cause as well. */
 class PriceUnavailable(
     val status: HttpStatusCode,
     val detail: String,
@@ -51,7 +51,7 @@ class Prices(
         try {
             withTimeoutOrNull(settings.wait) {
                 places.acquire()
-                // Not as the block's result: time may be up after the place was taken and before the block returns.
+                // Not the block's result: the time may be up after the permit was acquired and before the block returns.
                 hasPlace = true
             }
             if (!hasPlace) throw PriceUnavailable.tooMany()
@@ -66,7 +66,7 @@ class Prices(
             try {
                 upstream.get("/prices/$id")
             } catch (failure: Exception) {
-                // It may be this coroutine that was cancelled. Anything else is the upstream's doing.
+                // It may be this coroutine that was cancelled. Anything else is the upstream's fault.
                 currentCoroutineContext().ensureActive()
                 throw PriceUnavailable.unusable(failure)
             }
@@ -74,7 +74,7 @@ class Prices(
     }
 }
 
-/** What an answer must be: 200, and `{"id":7,"cents":1999}`. Other members are ignored. */
+/** Checks an answer: 200, and `{"id":7,"cents":1999}`. Other members are ignored. */
 private fun centsIn(
     answer: UpstreamAnswer,
     id: Int,
@@ -85,5 +85,5 @@ private fun centsIn(
 }
 // ANCHOR_END: prices
 
-/** The member as an integer; null when it is none, a text of digits for example. */
+/** The member as an integer; null if it isn't one, for example digits in quotes. */
 private fun JsonNode.integer(name: String): Long? = this[name]?.takeIf { it.isIntegralNumber && it.canConvertToLong() }?.longValue()

@@ -1,4 +1,4 @@
-// Turns what goes wrong with the records into a problem document.
+// Turns the failures of the records into problem documents.
 package workshop.records
 
 import io.ktor.http.HttpStatusCode
@@ -10,7 +10,7 @@ import workshop.service.usualProblemOf
 
 // ANCHOR: problems
 
-/** What the client is told of a [failure]. What it cannot know is logged with the id of the request, and not told. */
+/** The problem that the client gets for a [failure]. An unknown failure is logged with the id of the request, and not shown. */
 internal fun ApplicationCall.problemOf(failure: Throwable): Problem =
     when (failure) {
         is PriceUnavailable -> {

@@ -14,7 +14,7 @@ private const val MAX_TEXT_BYTES = 512
 
 // ANCHOR: qrcode
 
-/** The text as a QR code, for everybody. */
+/** The text as a QR code, without a key. */
 fun Route.qrCode(qrCodes: QrCodes) {
     get("/qrcode") {
         call.respondBytes(qrCodes.png(call.queryParameters.text()), ContentType.Image.PNG)

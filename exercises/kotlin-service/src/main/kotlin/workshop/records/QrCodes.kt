@@ -1,4 +1,4 @@
-// What the service asks of an implementation that draws QR codes. Exercises 17 to 19 put other implementations in its place.
+// The interface for drawing QR codes. Exercises 17 to 19 put other implementations in its place.
 package workshop.records
 
 // ANCHOR: qr-codes

@@ -1,4 +1,4 @@
-// What the routes ask of the database, and how Exposed answers it.
+// The database access of the routes, and its implementation with Exposed.
 package workshop.records
 
 import kotlinx.coroutines.flow.Flow
@@ -17,7 +17,7 @@ import workshop.service.DatabaseUnavailable
 
 /** Every function throws [DatabaseUnavailable] when the database does not answer in time. */
 interface RecordRepository {
-    /** Returns when the database has answered a question. */
+    /** Returns when the database has answered a ping. */
     suspend fun ping()
 
     /** The record with this id, or null when there is none. */
@@ -39,17 +39,17 @@ interface RecordRepository {
     /** Marks the record with this id as visited. Returns it, or null when there is none. */
     suspend fun visit(id: Int): Record?
 
-    /** Marks it as not visited, for somebody who has scanned the wrong tag. Returns it, or null when there is none. */
+    /** Marks it as not visited, for a hiker who has scanned the wrong tag. Returns it, or null when there is none. */
     suspend fun takeBack(id: Int): Record?
 
-    /** Marks the records with these ids as visited, if there are all of them. Returns the ids without a record. */
+    /** Marks the records with these ids as visited, if all of them exist. Returns the ids without a record. */
     suspend fun visitAll(ids: Set<Int>): List<Int>
 }
 
 /** Rows of an export that are fetched together. */
 internal const val EXPORT_BATCH = 1_000
 
-/** What a statement does, for a trace. */
+/** The summary of a statement, for a trace. */
 internal const val READS = "SELECT records"
 internal const val WRITES = "UPDATE records"
 
@@ -145,7 +145,7 @@ class ExposedRecordRepository(
 
     // ANCHOR: note
 
-    /** Notes for the service that follows what has changed: in the same transaction, and when the rows are locked already. */
+    /** Adds events to the outbox for the service that follows: in the same transaction, and once the rows are locked. */
     private fun note(
         ids: Collection<Int>,
         visited: Boolean,

@@ -16,21 +16,21 @@ fun Route.records(records: RecordRepository) {
     get("/records") {
         val after = call.queryParameters.after() ?: 0
         val limit = call.queryParameters.limit()
-        // One more than asked for tells whether there is a next page.
+        // One more than requested shows whether there is a next page.
         val found = records.page(after, limit + 1)
         val page = found.take(limit)
         call.respond(Page(page, next = if (found.size > limit) page.last().id else null))
     }
 }
 
-/** [next] is the `after` of the next page. It is left out of the JSON where it is null: after the last record. */
+/** [next] is the `after` of the next page. It is left out of the JSON if it is null: after the last record. */
 @Serializable
 private data class Page(
     val records: List<Record>,
     val next: Int? = null,
 )
 
-/** Null where the query does not say. */
+/** Null if the query has none. */
 internal fun Parameters.after(): Int? {
     val text = this["after"] ?: return null
     return text.toIntOrNull() ?: throw ProblemException(HttpStatusCode.BadRequest, "after must be a 32-bit integer")

@@ -1,4 +1,4 @@
-// Gives every request an id: in the answer, and in what is logged about it, so that a user's report leads to its line.
+// Gives every request an id: in the answer, and in its lines of the log, so that a user's report leads to them.
 package workshop.records
 
 import io.ktor.server.plugins.callid.CallIdConfig
@@ -8,7 +8,7 @@ import workshop.service.newRequestId
 
 // ANCHOR: request-id
 
-/** Adopts the id that the request brings, from a proxy for example, or gives it one. */
+/** Adopts the id that came with the request, from a proxy for example, or gives it a new one. */
 fun CallIdConfig.requestIds() {
     header(REQUEST_ID_HEADER)
     verify(::isUsableRequestId)

@@ -1,4 +1,4 @@
-// A span and the usual measures for each request, by the pattern of its route.
+// A span and the usual metrics for each request, by the pattern of its route.
 package workshop.records
 
 import io.ktor.server.application.Application
@@ -21,13 +21,13 @@ import java.util.concurrent.ConcurrentHashMap
 
 // ANCHOR: request-spans
 
-/** To be called first: what is installed before has no span around it. */
+/** To be called first: plugins that are installed before have no span around them. */
 fun Application.traceRequests(openTelemetry: OpenTelemetry) {
     install(KtorServerTelemetry) {
         setOpenTelemetry(openTelemetry)
         // How many requests are under way.
         Experimental.emitExperimentalTelemetry(this)
-        // Not each exception: a 404 is thrown here, and is the client's mistake.
+        // Not every exception: a 404 is thrown here, and is the client's mistake.
         spanStatusExtractor {
             if ((response?.status()?.value ?: 0) >= FIRST_OF_OURS) spanStatusBuilder.setStatus(StatusCode.ERROR)
         }

@@ -37,7 +37,7 @@ class Room(
     }
 
     /**
-     * Puts a message into the inbox of one peer, and says whether there is such a peer. It never waits: a peer whose inbox is
+     * Puts a message into the inbox of one peer, and returns whether there is one. It never waits: a peer whose inbox is
      * full does not read, and is removed.
      */
     fun send(
@@ -81,7 +81,7 @@ class Peer(
     /** The messages that wait for it. */
     val inbox = Channel<String>(queue)
 
-    /** Why the room wants it to leave, once it does. */
+    /** Completes with the reason when the room removes it. */
     val removed = CompletableDeferred<CloseReason>()
 }
 // ANCHOR_END: room

@@ -1,4 +1,4 @@
-// What the service is told from outside, by environment variables.
+// The settings of the service, from environment variables.
 package workshop.records
 
 import org.slf4j.event.Level
@@ -11,7 +11,7 @@ import kotlin.time.Duration.Companion.milliseconds
 
 // ANCHOR: settings
 
-/** What the service is told from outside. Plain classes, not data classes: a `toString` would print the secrets. */
+/** The settings of the service. Plain classes, not data classes: a `toString` would print the secrets. */
 class Settings(
     val address: String,
     val port: Int,
@@ -25,7 +25,7 @@ class Settings(
     /** Null when only keys are accepted. */
     val tokens: TokenSettings?,
     val peers: PeerSettings,
-    /** Traces and metrics are wanted. What else there is to say about them, OpenTelemetry's SDK reads itself. */
+    /** Whether traces and metrics are on. OpenTelemetry's SDK reads their other settings itself. */
     val isObserved: Boolean,
     val logLevel: Level,
 ) {
@@ -47,7 +47,7 @@ class Settings(
             val collector = read.httpUrl("OTEL_EXPORTER_OTLP_ENDPOINT")
             val logLevel = read.choice("LOG_LEVEL", default = Level.WARN)
             if (database == null || read.complaints.isNotEmpty()) throw InvalidSettings(read.complaints)
-            // Exports leave half of the pool to everybody else.
+            // Exports leave half of the pool to other requests.
             val concurrent = max(1, database.poolSize / 2)
             val exports = ExportLimits(concurrent, database.timeout, exportTimeout.milliseconds, exportDeadline.milliseconds)
             return Settings(
@@ -68,7 +68,7 @@ class Settings(
     }
 }
 
-/** With what the database is asked. */
+/** The library that accesses the database. */
 enum class Repository { EXPOSED, JDBC }
 // ANCHOR_END: settings
 
@@ -85,7 +85,7 @@ class PriceSettings(
     val waiting: Waiting,
 )
 
-/** A token has to be of this [issuer], and for this [audience]. Its times are taken with [leewaySeconds]: clocks differ. */
+/** A token has to come from this [issuer], for this [audience]. Its times are checked with [leewaySeconds]: clocks differ. */
 class TokenSettings(
     val issuer: String,
     val audience: String,
@@ -94,7 +94,7 @@ class TokenSettings(
 )
 
 /**
- * The issuer's keys are at [url]. They are fetched again after each [renewal], count for [maxAge] after the last fetch that
+ * The issuer's keys are at [url]. They are fetched again after each [renewal], are valid for [maxAge] after the last fetch that
  * succeeded, and unknown ids cause a fetch at most once per [cooldown]. No fetch takes longer than [timeout].
  */
 class KeySettings(
@@ -105,25 +105,25 @@ class KeySettings(
     val timeout: Duration,
 )
 
-/** At most [queue] messages wait for a peer, and each is asked every [pingPeriod] whether it is still there. */
+/** At most [queue] messages wait for a peer, and each peer gets a ping every [pingPeriod]. */
 class PeerSettings(
     val queue: Int,
     val pingPeriod: Duration,
 )
 
-/** What waits while a call is under way: a coroutine, one of a fixed number of threads, or a virtual thread. */
+/** How to wait for a call: with a coroutine, one of a fixed number of threads, or a virtual thread. */
 enum class Waiting { COROUTINES, THREADS, VIRTUAL }
 
-/** A host, perhaps with a port, and perhaps a path below which everything is. */
+/** A host, optionally with a port, and optionally with a base path. */
 private val PLAIN_URL = Regex("http://[^/?#\\s]+(/[^?#\\s]*)?")
 
-/** Keys come from other companies' issuers as well, and those are asked by TLS. */
+/** Keys come from other companies' issuers as well, and those use TLS. */
 private val KEY_SET_URL = Regex("https?://[^/?#\\s@]+(/[^#\\s]*)?")
 
-/** The JDK from which on there are virtual threads. */
+/** The first JDK that has virtual threads. */
 private const val FIRST_WITH_VIRTUAL_THREADS = 21
 
-/** No default: everyone who knows this program would know it, too. No sentence repeats what is read here. */
+/** No default: everyone who knows this program would know it, too. No message repeats the value. */
 private fun EnvironmentReader.secrets(name: String): List<String> {
     val entries = this[name]?.split(',')?.map { it.trim() }
     if (entries == null) {
@@ -182,7 +182,7 @@ private fun EnvironmentReader.peers(): PeerSettings {
 /** Without a slash at its end: paths begin with one. */
 private fun EnvironmentReader.httpUrl(name: String): String? {
     val text = this[name] ?: return null
-    // A mistyped URL may hold a password, so the sentence does not repeat it.
+    // A mistyped URL may hold a password, so the message does not repeat it.
     if (!PLAIN_URL.matches(text)) complaints += "$name must be of the shape http://host:port."
     return text.trimEnd('/')
 }

@@ -1,4 +1,4 @@
-// What the log says of a WebSocket: when it was opened, and when and why it ended.
+// The log lines of a WebSocket: when it was opened, and when and why it ended.
 package workshop.records
 
 import io.ktor.server.application.ApplicationCall
@@ -9,7 +9,7 @@ import workshop.service.logAnswer
 import kotlin.time.DurationUnit
 import kotlin.time.TimeSource.Monotonic.markNow
 
-/** Logs the answer that has opened the socket, and the end of the [conversation], which returns the reason of its close. */
+/** Logs the answer that has opened the socket, and the end of the [conversation], which returns its close reason. */
 suspend fun ApplicationCall.logged(conversation: suspend () -> CloseReason?) {
     val openedAt = markNow()
     logAnswer()
@@ -26,7 +26,7 @@ suspend fun ApplicationCall.logged(conversation: suspend () -> CloseReason?) {
     }
 }
 
-/** Why a socket has ended that was closed with this reason. */
+/** Why a socket was closed, by its close reason. */
 private fun why(reason: CloseReason?) =
     when (reason?.knownReason) {
         CloseReason.Codes.GOING_AWAY -> "the service stops"

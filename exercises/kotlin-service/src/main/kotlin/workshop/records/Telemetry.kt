@@ -1,4 +1,4 @@
-// Traces and metrics: what is measured of this service, where it is sent, and what may leave the process.
+// Traces and metrics: what is recorded, where it is sent, and what may leave the process.
 package workshop.records
 
 import io.opentelemetry.api.OpenTelemetry
@@ -15,11 +15,11 @@ import kotlin.concurrent.thread
 // ANCHOR: telemetry
 
 /**
- * OpenTelemetry's SDK, as its own variables (`OTEL_…`) want it. Nothing in this file is loaded unless the service is told where the
- * collector is.
+ * OpenTelemetry's SDK, configured by its own variables (`OTEL_…`). Nothing in this file is loaded unless the service knows a
+ * collector.
  */
 class Telemetry : AutoCloseable {
-    /** What Prometheus fetches is what is pushed: two readers of the same measures. */
+    /** Prometheus scrapes the same metrics that are pushed: two readers. */
     private val forPrometheus = PrometheusMetricReader.create()
 
     private val sdk =
@@ -29,7 +29,7 @@ class Telemetry : AutoCloseable {
                 .addPropertiesSupplier { DEFAULTS }
                 .addSpanExporterCustomizer { exporter, _ -> GuardedExporter(exporter) }
                 .addMeterProviderCustomizer { meters, _ -> meters.registerMetricReader(forPrometheus) }
-                // The service ends it, after the last request.
+                // The service shuts it down, after the last request.
                 .disableShutdownHook()
                 .build()
                 .openTelemetrySdk
@@ -45,7 +45,7 @@ class Telemetry : AutoCloseable {
 
     val metrics = PrometheusPage(forPrometheus)
 
-    /** Sends what is left. A collector that hangs doesn't hold up the end: what sends metrics would wait for it here. */
+    /** Sends what is left. A collector that hangs doesn't delay the shutdown: the exporter of metrics would wait for it here. */
     override fun close() {
         thread(isDaemon = true, name = "last exports") { sdk.shutdown().join(LONGEST_GOODBYE_MS, TimeUnit.MILLISECONDS) }
             .join(LONGEST_GOODBYE_MS)
@@ -63,15 +63,15 @@ class Telemetry : AutoCloseable {
                 // The caller decides for the whole trace, and we for those that begin here.
                 "otel.traces.sampler" to "parentbased_traceidratio",
                 "otel.traces.sampler.arg" to "1.0",
-                // An exemplar has all that is known of its request, the query of the URL too.
+                // An exemplar has all attributes of its request, the query of the URL too.
                 "otel.metrics.exemplar.filter" to "always_off",
-                // Otherwise what the SDK says of itself has names from before there were conventions.
+                // Otherwise the SDK's metrics about itself have names from before there were conventions.
                 "otel.experimental.sdk.telemetry.version" to "latest",
             )
 
         /**
-         * A collector that is away is told of by [GuardedExporter], in one line, and what is lost is counted. Held here: the JDK forgets
-         * loggers that nobody holds.
+         * [GuardedExporter] logs an unreachable collector in one line, and what is lost is counted. Referenced here: the JDK forgets
+         * loggers without a reference.
          */
         val silent =
             listOf("io.opentelemetry.exporter", "io.opentelemetry.sdk.trace.export", "io.opentelemetry.sdk.metrics.export")

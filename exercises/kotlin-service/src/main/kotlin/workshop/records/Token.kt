@@ -1,4 +1,4 @@
-// Judges an access token (RFC 9068): who has signed it, for whom it is, and until when.
+// Verifies an access token (RFC 9068): its signature, its audience, and its times.
 package workshop.records
 
 import com.nimbusds.jose.JOSEObjectType
@@ -12,25 +12,25 @@ import java.time.Clock
 
 // ANCHOR: token
 
-/** Why a token is refused: for the log. A client is told that it is, and no more. */
+/** Why a token is refused: for the log. A client learns only that it is. */
 enum class Refusal { MALFORMED, TYPE, KEY, ALGORITHM, SIGNATURE, TIME, ISSUER, AUDIENCE, SUBJECT, SCOPE }
 
-/** No stack trace: strangers cause it. */
+/** No stack trace: strangers can cause any number of them. */
 class TokenRefused(
     val reason: Refusal,
 ) : Exception(reason.name, null, false, false)
 
-/** Whoever a token was issued for, and what the token allows. */
+/** The subject of a token, and the scopes that it grants. */
 class TokenHolder(
     val subject: String,
     val scopes: Set<String>,
 )
 
 /**
- * Judges tokens by the issuer's [keys].
+ * Verifies tokens with the issuer's [keys].
  *
- * With Nimbus's parts, and not with Ktor's plugin for JWT: that one hands over the claims, and never the header with the type; its
- * libraries leave `crit` and the use of a key unread, and bring Guava and a second Jackson. The claims are few, so they are read here.
+ * With Nimbus's parts, and not with Ktor's plugin for JWT: that one passes on the claims, and never the header with the type; its
+ * libraries ignore `crit` and the use of a key, and bring Guava and a second Jackson. The claims are few, so they are read here.
  */
 class Tokens(
     private val settings: TokenSettings,
@@ -60,7 +60,7 @@ class Tokens(
             } catch (_: ParseException) {
                 throw TokenRefused(Refusal.MALFORMED)
             }
-        // Nothing that a client may demand to be understood is understood.
+        // No extension that a header may declare as critical is supported.
         if (header.criticalParams != null || !header.isBase64URLEncodePayload) throw TokenRefused(Refusal.MALFORMED)
         // An ID token has the same issuer, and the same signature.
         if (header.type !in TYPES) throw TokenRefused(Refusal.TYPE)
@@ -95,12 +95,12 @@ class Tokens(
         const val MAX_TOKEN_LENGTH = 8_192
         val COMPACT = Regex("[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]+\\.[A-Za-z0-9_-]*")
 
-        /** Compared in any case. */
+        /** Compared without regard to case. */
         val TYPES = setOf(JOSEObjectType("at+jwt"), JOSEObjectType("application/at+jwt"))
     }
 }
 
-/** As the settings want it. Begins to fetch the issuer's keys, and ends that when the service is told to stop. */
+/** Set up by the settings. Starts to fetch the issuer's keys, and stops when the service is told to stop. */
 fun Application.tokens(settings: TokenSettings): Tokens {
     val keys = IssuerKeys(keySource(settings.keys), settings.keys)
     monitor.subscribe(ApplicationStopPreparing) { keys.close() }

@@ -15,7 +15,7 @@ import java.util.concurrent.ExecutorService
 import java.util.concurrent.Executors
 import kotlin.time.Duration
 
-/** The longest answer that is read. One with a price has some 30 bytes. */
+/** The maximum size of an answer. One with a price has some 30 bytes. */
 const val MAX_PRICE_BYTES = 4_096
 
 class UpstreamAnswer(
@@ -25,11 +25,11 @@ class UpstreamAnswer(
 
 /** The service of prices. */
 fun interface Upstream {
-    /** Asks once. Cancelled, it closes the connection: the upstream learns that its answer is not wanted any more. */
+    /** Makes one call. If cancelled, it closes the connection, so the upstream learns that its answer is no longer wanted. */
     suspend fun get(path: String): UpstreamAnswer
 }
 
-/** As the settings want it. */
+/** The upstream that the settings ask for. */
 fun upstream(
     settings: PriceSettings,
     prepare: Prepare = {},
@@ -40,7 +40,7 @@ fun upstream(
         Waiting.VIRTUAL -> BlockingUpstream(settings, prepare, virtualThreads().asCoroutineDispatcher())
     }
 
-/** What is done to each request before it is sent. */
+/** Prepares each request before it is sent. */
 typealias Prepare = (Request) -> Unit
 
 // ANCHOR: suspending
@@ -48,8 +48,8 @@ typealias Prepare = (Request) -> Unit
 /**
  * A waiting call is a coroutine and a connection. It holds no thread.
  *
- * With Jetty's client. Ktor's leaves a call that was cancelled under way, as Apache's does on a connection that was used before.
- * The JDK's ends it, and may give the connection that it is closing to the next call.
+ * With Jetty's client. Ktor's doesn't end a call that was cancelled, nor does Apache's on a connection that was used before.
+ * The JDK's ends it, but may give the connection that it is closing to the next call.
  */
 class SuspendingUpstream(
     private val settings: PriceSettings,
@@ -64,7 +64,7 @@ class SuspendingUpstream(
 
 // ANCHOR: blocking
 
-/** A waiting call holds one of the [threads]. It is there to measure the other one against. */
+/** A waiting call holds one of the [threads]. It is there for comparison with the other one. */
 class BlockingUpstream(
     private val settings: PriceSettings,
     private val prepare: Prepare,
@@ -78,7 +78,7 @@ class BlockingUpstream(
             try {
                 call.get().toAnswer()
             } finally {
-                // A call that is given up interrupts its thread. One that has ended does not mind.
+                // Interrupts the thread of an abandoned call. One that has ended isn't affected.
                 call.cancel(true)
             }
         }
@@ -87,7 +87,7 @@ class BlockingUpstream(
 
 private fun PriceSettings.client(): HttpClient = plainClient(timeout, connections = limit)
 
-/** Follows no redirect, keeps no cookie, and opens so many [connections] at most. */
+/** Follows no redirects, keeps no cookies, and opens at most this many [connections]. */
 internal fun plainClient(
     timeout: Duration,
     connections: Int,
@@ -100,7 +100,7 @@ internal fun plainClient(
         start()
     }
 
-/** Reads no more than [maxBytes]: of a longer answer, it closes the connection. Cancelled, it does the same. */
+/** Reads no more than [maxBytes]: if the answer is longer, it closes the connection. If cancelled, it does the same. */
 internal fun HttpClient.call(
     url: String,
     maxBytes: Int,
@@ -109,7 +109,7 @@ internal fun HttpClient.call(
 
 internal fun ContentResponse.toAnswer() = UpstreamAnswer(status, content)
 
-/** As many as servlet containers come with. */
+/** The default of servlet containers. */
 private const val WAITING_THREADS = 200
 
 private fun fixedThreads(): ExecutorService =

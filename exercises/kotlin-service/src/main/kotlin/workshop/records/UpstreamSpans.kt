@@ -1,4 +1,4 @@
-// A span for each call of the service of prices, which is told the trace.
+// A span for each call to the service of prices, which gets the trace's context.
 package workshop.records
 
 import io.opentelemetry.api.OpenTelemetry
@@ -11,7 +11,7 @@ import java.net.URI
 
 // ANCHOR: upstream-spans
 
-/** The upstream of these [settings]. By hand: OpenTelemetry's own for Jetty is older than what else is used of it here. */
+/** The upstream of these [settings]. Written by hand: OpenTelemetry's own for Jetty is older than its other parts in use here. */
 fun tracedUpstream(
     settings: PriceSettings,
     openTelemetry: OpenTelemetry,
@@ -48,6 +48,6 @@ fun tracedUpstream(
 
 private const val HTTP_PORT = 80
 
-/** The side that asked has caused these, or not; to it, both are errors. */
+/** To the calling side, 4xx and 5xx are both errors. */
 private const val FIRST_ERROR = 400
 // ANCHOR_END: upstream-spans

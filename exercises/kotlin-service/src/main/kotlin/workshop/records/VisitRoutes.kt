@@ -11,7 +11,7 @@ import workshop.service.ProblemException
 
 // ANCHOR: visit
 
-/** Marks the record as visited and answers it. Asked again, it answers the same. */
+/** Marks the record as visited and answers it. A second visit gets the same answer. */
 fun Route.visit(records: RecordRepository) {
     post("/records/{id}/visit") {
         val id = call.recordId()
@@ -30,7 +30,7 @@ fun Route.takeBack(records: RecordRepository) {
 
 // ANCHOR: visits
 
-/** Marks all the records named in the body as visited, or none where one of them is missing. */
+/** Marks all the records named in the body as visited, or none if one of them is missing. */
 fun Route.visits(records: RecordRepository) {
     post("/visits") {
         val ids = call.receiveIds().toSortedSet()

@@ -22,8 +22,8 @@ import kotlin.time.Duration.Companion.seconds
 /**
  * The ids of a body `{"ids": […]}`.
  *
- * Not with `call.receive`, which would gather a body of any size, and answers the same to what is no JSON and to what is
- * other JSON.
+ * Not with `call.receive`, which would buffer a body of any size, and gives the same answer to invalid JSON and to
+ * JSON of another shape.
  */
 suspend fun ApplicationCall.receiveIds(): List<Int> {
     if (!request.isJson()) {
@@ -45,7 +45,7 @@ private const val MAX_IDS = 1_000
 private val MAX_TIME = 10.seconds
 // ANCHOR_END: body
 
-/** What cannot be parsed as a media type is not this one. */
+/** A header that cannot be parsed as a media type isn't this one. */
 private fun ApplicationRequest.isJson(): Boolean =
     try {
         contentType().match(ContentType.Application.Json)
@@ -53,7 +53,7 @@ private fun ApplicationRequest.isJson(): Boolean =
         false
     }
 
-/** Null when there is more. A client that announces more is not listened to. */
+/** Null if there is more. If the client announces more, nothing is read. */
 private suspend fun ApplicationCall.receiveAtMost(limit: Int): ByteArray? {
     if ((request.contentLength() ?: 0) > limit) return null
     val body =
@@ -61,7 +61,7 @@ private suspend fun ApplicationCall.receiveAtMost(limit: Int): ByteArray? {
             ?: throw ProblemException(
                 HttpStatusCode.RequestTimeout,
                 "the body did not arrive in time",
-                // The rest of the body is not the next request.
+                // The rest of the body would be taken for the next request.
                 HttpHeaders.Connection to "close",
             )
     return body.takeIf { it.size <= limit }

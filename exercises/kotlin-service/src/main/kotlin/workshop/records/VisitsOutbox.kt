@@ -1,11 +1,11 @@
-// What the service that follows is told of visits: a row for each, in the transaction of the visit.
+// The outbox of visits, for the service that follows: a row for each visit, in the same transaction.
 package workshop.records
 
 import org.jetbrains.exposed.v1.core.Table
 
 // ANCHOR: outbox
 
-/** Whether visits are noted. Off, the service neither has nor needs the tables for it. */
+/** Whether visits go to the outbox. If off, the service neither has nor needs the tables for it. */
 enum class Outbox { OFF, ON }
 
 /** The two columns that this service fills. The database adds the number of the row, and the epoch. */

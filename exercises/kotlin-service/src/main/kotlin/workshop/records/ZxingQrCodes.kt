@@ -15,13 +15,13 @@ private const val QUIET_ZONE = 4
 /** No image is narrower than this, in pixels. */
 private const val MIN_WIDTH = 200
 
-/** The longest that a request waits for its turn. */
+/** The maximum time that a request waits for its turn. */
 private val MAX_WAIT = 1.seconds
 
 // ANCHOR: zxing
 class ZxingQrCodes : QrCodes {
     /**
-     * Keeps the processor busy, so it leaves the threads alone that read requests. Those that draw take one text after the other, and a
+     * Drawing is CPU-bound, so it stays off the threads that read requests. The threads that draw take one text after the other, and a
      * text that has waited for too long is not drawn: so there are never more in line than can be drawn in time.
      */
     override suspend fun png(text: String): ByteArray {

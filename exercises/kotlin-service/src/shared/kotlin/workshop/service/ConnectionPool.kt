@@ -1,4 +1,4 @@
-// The way to PostgreSQL: a pool of connections, time limits on them, and what happens while the database is away.
+// The connections to PostgreSQL: a pool of them, their time limits, and what happens while the database is away.
 package workshop.service
 
 import com.zaxxer.hikari.HikariDataSource
@@ -41,7 +41,7 @@ class ConnectionPool(
     // ANCHOR: pool
     private val source = RetryingDataSource(postgresDataSource(settings))
 
-    // This constructor opens nothing; the first use of the pool does. So the service starts, and tells that it lives,
+    // This constructor opens nothing; the first use of the pool does. So the service starts, and reports that it is alive,
     // whether the database is there or not.
     private val pool =
         HikariDataSource().apply {
@@ -66,11 +66,11 @@ class ConnectionPool(
             Thread(task, "jdbc").apply { isDaemon = true }
         }
 
-    /** For what uses a connection longer than [withinLimits] allows. */
+    /** For work that uses a connection longer than [withinLimits] allows. */
     val dispatcher: CoroutineDispatcher = threads.asCoroutineDispatcher()
     // ANCHOR_END: pool
 
-    /** Each connection that is taken from it has to be closed: that gives it back. */
+    /** Each connection that is taken from it has to be closed: that returns it. */
     val connections: DataSource get() = pool
 
     init {
@@ -88,10 +88,10 @@ class ConnectionPool(
         }
 
     /**
-     * Runs [work] on a thread of its own, and waits for it: so long for a connection, until [work] says that it is
+     * Runs [work] on a thread of its own, and waits for it: for the time limit until [work] says that it is
      * `connected`, and as long again for the rest.
      *
-     * Nothing can stop a thread that waits for the database. Given up, it ends by the database's own time limit, or at the
+     * Nothing can stop a thread that waits for the database. If abandoned, it ends by the database's own time limit, or at the
      * latest by the socket's.
      */
     suspend fun <T> withinLimits(work: (connected: () -> Unit) -> T): T {
@@ -110,7 +110,7 @@ class ConnectionPool(
                     } catch (failure: Exception) {
                         answer.completeExceptionally(failure)
                     } catch (error: Error) {
-                        // The request must not wait for its answer. Whether the program goes on is for the JVM to say.
+                        // The request must not wait for its answer. The JVM decides whether the program goes on.
                         answer.completeExceptionally(error)
                         throw error
                     }
@@ -125,9 +125,9 @@ class ConnectionPool(
         } catch (cause: SQLException) {
             throw cause.orUnavailable()
         } finally {
-            // Of a request that has got one, this has ended.
+            // For a request that got one, this has ended already.
             wait.end(NO_CONNECTION)
-            // Given up, it leaves the queue, or stops waiting for a connection.
+            // If abandoned, it leaves the queue, or stops waiting for a connection.
             if (!answer.isCompleted) task.cancel(true)
         }
     }
@@ -139,7 +139,7 @@ class ConnectionPool(
         threads.shutdown()
     }
 
-    /** HikariCP has none until a connection is asked for. */
+    /** HikariCP has no figures until a connection is asked for. */
     private inner class Figures : PoolFigures {
         private val hikari: HikariPoolMXBean? get() = pool.hikariPoolMXBean
 
@@ -147,7 +147,7 @@ class ConnectionPool(
         override val used get() = hikari?.activeConnections ?: 0
         override val idle get() = hikari?.idleConnections ?: 0
 
-        /** Those who wait for a thread wait for its connection. */
+        /** A request that waits for a thread waits for its connection. */
         override val pending get() = tasks.size + (hikari?.threadsAwaitingConnection ?: 0)
     }
 
@@ -157,7 +157,7 @@ class ConnectionPool(
 }
 // ANCHOR_END: connection-pool
 
-/** What it means that the database is away, as the exception that says so. */
+/** As the exception that says so, if it means that the database is away. */
 internal fun SQLException.orUnavailable(): Exception = if (meansUnavailable()) DatabaseUnavailable(this) else this
 
 private fun SQLException.meansUnavailable(): Boolean =
@@ -175,15 +175,15 @@ private fun SQLException.meansUnavailable(): Boolean =
 
 /**
  * From "Appendix A. PostgreSQL Error Codes" of its manual: connection lost, rolled back, server stops or starts or has given up a
- * query that took too long; only for reading since another server took over, out of memory, too many connections; a lock that did
- * not come in time.
+ * query that took too long; read-only since a failover, out of memory, too many connections; lock not available
+ * in time.
  */
 private val OUTAGES = listOf("08", "40", "57", "25006", "53200", "53300", "55P03")
 
 // ANCHOR: stale-plan
 
 /**
- * Runs [query]. Where the schema has changed since pgjdbc prepared its statements, it is run once more, after a [rollback].
+ * Runs [query]. If the schema has changed since pgjdbc prepared its statements, it is run once more, after a [rollback].
  *
  * Only for queries that read, in a transaction. PostgreSQL finds out before the first row. A single statement in autocommit needs no
  * help: pgjdbc repeats it by itself. That it does so in a transaction, too, is its `autosave=conservative`, which sends a savepoint
@@ -201,14 +201,14 @@ inline fun <T> againWithNewPlan(
         query()
     }
 
-/** pgjdbc has forgotten all prepared statements of the connection by the time that it throws this. It judges in the same way. */
+/** pgjdbc has forgotten all prepared statements of the connection by the time it throws this. Its own check is the same. */
 fun SQLException.meansStalePlan(): Boolean =
     generateSequence<Throwable>(this) { it.cause }.filterIsInstance<PSQLException>().any {
         it.sqlState == PSQLState.INVALID_SQL_STATEMENT_NAME.state ||
             it.sqlState == PSQLState.NOT_IMPLEMENTED.state && it.serverErrorMessage?.routine == "RevalidateCachedQuery"
     }
 
-/** HikariCP throws a connection away where something is not implemented. Here it only has to prepare its statements again. */
+/** HikariCP discards a connection on which something is not implemented. Here it only has to prepare its statements again. */
 private object KeepForNewPlan : SQLExceptionOverride {
     override fun adjudicate(failure: SQLException): SQLExceptionOverride.Override =
         if (failure.meansStalePlan()) SQLExceptionOverride.Override.DO_NOT_EVICT else SQLExceptionOverride.Override.CONTINUE_EVICT

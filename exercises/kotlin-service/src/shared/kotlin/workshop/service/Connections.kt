@@ -1,4 +1,4 @@
-// The connections of a server on Netty: which have a request under way, what strangers may cost, and what becomes of them when it stops.
+// The connections of a server on Netty: which have a request under way, what strangers may cost, and what happens to them at a stop.
 package workshop.service
 
 import io.ktor.server.application.ApplicationCall
@@ -44,8 +44,8 @@ fun NettyApplicationEngine.Configuration.track(connections: Connections) {
 }
 
 /**
- * What a connection may cost before it is known who is there: it waits so long for the head of a request, the first one or the next,
- * and for the client to take an answer. So many connections may be open at the same time; more wait for their turn.
+ * The limits of a connection before it is known whose it is: the time for the head of a request, the first one or the next,
+ * the time for the client to take an answer, and the number of open connections; more wait for their turn.
  */
 class StrangerLimits(
     val wait: Duration = 10.seconds,
@@ -57,12 +57,12 @@ fun ApplicationCall.isKnown() {
     channel()?.attr(STRANGER)?.getAndSet(null)?.invoke()
 }
 
-/** Gives the client of this connection so long to take what is written. */
+/** Limits the time that the client of this connection has to take what is written. */
 fun ChannelPipeline.limitWrites(atMost: Duration) {
     replace(WriteTimeoutHandler::class.java, WRITE_TIMEOUT, WriteTimeoutHandler(atMost.inWholeMilliseconds, TimeUnit.MILLISECONDS))
 }
 
-/** Ktor's name for it. */
+/** Ktor's name for the handler. */
 private const val WRITE_TIMEOUT = "timeout"
 
 /** To be called when a connection is not a stranger's any more. */
@@ -191,7 +191,7 @@ class Connections(
         }
     }
 
-    /** What a connection is told when the server stops. */
+    /** The event for a connection when the server stops. */
     private object Drain
 }
 

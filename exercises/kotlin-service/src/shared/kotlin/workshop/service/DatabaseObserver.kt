@@ -1,27 +1,27 @@
-// Who watches the way to the database, where somebody does: the pool doesn't know what is done with what it tells.
+// The observer of the database, if there is one: the pool doesn't know what is done with its events.
 package workshop.service
 
-/** Is told what becomes of those who ask the database. */
+/** Is notified of what happens to requests for the database. */
 interface DatabaseObserver {
-    /** Somebody begins to wait for a connection. */
+    /** A request begins to wait for a connection. */
     fun waits(): Step
 
-    /** A query begins, or a transaction. The [summary] says what it does and to what, and holds no value: `SELECT records`. */
+    /** A query begins, or a transaction. The [summary] names what it does and to what, without values: `SELECT records`. */
     fun asks(summary: String): Step
 
-    /** The [task], to be run on a thread of the pool, with all that is known here about the request. */
+    /** The [task], to be run on a thread of the pool, with the context of the request. */
     fun carried(task: Runnable): Runnable
 
-    /** There is a pool. */
+    /** A pool was created. */
     fun watches(pool: PoolFigures)
 }
 
-/** Something that takes time. To end it again changes nothing. */
+/** Something that takes time. Ending it twice changes nothing. */
 fun interface Step {
     fun end(failure: Throwable?)
 }
 
-/** How many connections there may be and are, and how many requests wait for one. Each is counted when it is asked. */
+/** How many connections there may be and are, and how many requests wait for one. Each is counted on demand. */
 interface PoolFigures {
     val max: Int
     val used: Int
@@ -29,7 +29,7 @@ interface PoolFigures {
     val pending: Int
 }
 
-/** Nobody watches. */
+/** Observes nothing. */
 object NoObserver : DatabaseObserver {
     private val step = Step {}
 
@@ -42,7 +42,7 @@ object NoObserver : DatabaseObserver {
     override fun watches(pool: PoolFigures) = Unit
 }
 
-/** Runs the [query], and says what became of it. */
+/** Runs the [query], and reports its outcome. */
 inline fun <T> DatabaseObserver.asking(
     summary: String,
     query: () -> T,

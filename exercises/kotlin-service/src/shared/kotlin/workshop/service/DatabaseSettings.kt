@@ -27,13 +27,13 @@ class DatabaseUrl(
     val options: Map<String, String>,
 ) {
     companion object {
-        /** What a URL has to look like, for messages. */
+        /** The form of a URL, for messages. */
         const val SHAPE = "postgres://user:password@host:port/database"
 
         private const val DEFAULT_PORT = 5432
         private val SCHEMES = setOf("postgres", "postgresql")
 
-        /** Null when [text] is no such URL. It needs a host: pgjdbc knows no Unix sockets. */
+        /** Null if [text] isn't such a URL. It needs a host: pgjdbc doesn't support Unix sockets. */
         fun parse(text: String): DatabaseUrl? {
             val url =
                 try {
@@ -57,7 +57,7 @@ class DatabaseUrl(
             )
         }
 
-        /** What pgjdbc calls an option of libpq: providers hand out URLs for that one. Null for what means nothing here. */
+        /** pgjdbc's name for an option of libpq: providers hand out URLs for that one. Null for those that mean nothing here. */
         private fun pgjdbcOption(
             name: String,
             value: String,

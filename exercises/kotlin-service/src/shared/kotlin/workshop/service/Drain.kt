@@ -15,7 +15,7 @@ import kotlin.time.Duration
  * Makes a stop wait for the answers under way, [atMost] this long. Meanwhile the service takes no new [connections], and closes
  * each one that has its answer; the answer says so.
  *
- * The engine's own grace period does not: Netty closes every connection as soon as it is told to stop.
+ * The engine's own grace period doesn't help: Netty closes every connection as soon as it is told to stop.
  */
 fun Application.drainOnStop(
     connections: Connections,

@@ -5,12 +5,12 @@ import org.postgresql.PGProperty
 import java.util.Properties
 import kotlin.time.Duration.Companion.milliseconds
 
-/** The environment describes no service that could start: one sentence for each wrong variable. */
+/** The environment is invalid: one sentence for each wrong variable. */
 class InvalidSettings(
     val complaints: List<String>,
 ) : Exception(complaints.joinToString("\n"))
 
-/** Reads variables and goes on after a wrong one, so that all of them can be fixed in one go. */
+/** Reads variables, and goes on after a wrong one, so that all of them can be fixed in one go. */
 class EnvironmentReader(
     private val environment: Map<String, String>,
 ) {
@@ -71,7 +71,7 @@ class EnvironmentReader(
         if (text == null) {
             complaints += "$name is not set: it must be the database to use, ${DatabaseUrl.SHAPE}."
         } else if (url == null) {
-            // A mistyped URL may still hold a password, so the sentence does not repeat it.
+            // A mistyped URL may still hold a password, so the message does not repeat it.
             complaints += "$name is not of the shape ${DatabaseUrl.SHAPE}."
         } else {
             // Not ignored: a mistyped sslmode would be a connection without TLS.

@@ -1,4 +1,4 @@
-// What RFC 6455 forbids in the head of a client's frame, and Ktor does not look at.
+// Checks the heads of a client's frames for what RFC 6455 forbids and Ktor ignores.
 package workshop.service
 
 import io.netty.buffer.ByteBuf
@@ -8,11 +8,11 @@ import io.netty.handler.codec.http.DefaultHttpContent
 import io.netty.handler.codec.http.HttpContent
 
 /**
- * Lets the frames of a WebSocket pass, but gives a wrong one an opcode that there is none of. Then Ktor refuses it, as it refuses
+ * Lets the frames of a WebSocket pass, but gives an invalid one an undefined opcode. Then Ktor refuses it, as it refuses
  * everything else that breaks the protocol.
  */
 internal class FrameHeads : ByteToMessageDecoder() {
-    /** How much is still to pass of the frame whose head was right. */
+    /** The remaining bytes of a frame whose head was valid. */
     private var rest = 0L
 
     override fun channelRead(
@@ -31,7 +31,7 @@ internal class FrameHeads : ByteToMessageDecoder() {
         out += DefaultHttpContent(bytes.readRetainedSlice(part.toInt()))
     }
 
-    /** The size of the frame that begins here. Null when too little of its head has come. */
+    /** The size of the frame that begins here. Null if its head isn't complete yet. */
     private fun frameSize(bytes: ByteBuf): Long? {
         val head = bytes.readerIndex()
         if (bytes.readableBytes() < SHORTEST_HEAD) return null
@@ -55,7 +55,7 @@ internal class FrameHeads : ByteToMessageDecoder() {
         return headSize + size.coerceAtMost(Long.MAX_VALUE - headSize)
     }
 
-    /** Whatever comes after a wrong frame, nothing is read of it. */
+    /** After an invalid frame, nothing more is read. */
     private fun refused(bytes: ByteBuf): Long {
         bytes.setByte(bytes.readerIndex(), NO_OPCODE)
         return Long.MAX_VALUE

@@ -1,4 +1,4 @@
-// What Ktor leaves out of HTTP: a target with a host in it, answers for clients from before HTTP/1.1, and the end that an answer announces.
+// The parts of HTTP that Ktor lacks: targets with a host in them, answers for clients before HTTP/1.1, and the end that an answer announces.
 package workshop.service
 
 import io.netty.channel.ChannelDuplexHandler
@@ -32,7 +32,7 @@ internal class HttpForms : ChannelDuplexHandler() {
     ) {
         if (message is HttpResponse) {
             if (message.protocolVersion() == HttpVersion.HTTP_1_0 && HttpUtil.isTransferEncodingChunked(message)) {
-                // A client of HTTP/1.0 would take the chunks' sizes for a part of the body. It knows the end by that of the connection.
+                // A client of HTTP/1.0 would mistake the chunk sizes for a part of the body. Closing the connection ends the body, too.
                 HttpUtil.setTransferEncodingChunked(message, false)
                 message.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE)
             }

@@ -13,13 +13,13 @@ import org.slf4j.event.Level
 
 // ANCHOR: logging
 
-/** Sets what this service logs itself. Its libraries have to warn at least, to be heard: see `logback.xml`. */
+/** Sets the level of this service's own lines. Its libraries are logged from warnings up: see `logback.xml`. */
 fun logFrom(level: Level) {
     val loggers = LoggerFactory.getILoggerFactory() as LoggerContext
     loggers.getLogger("workshop").level = ch.qos.logback.classic.Level.convertAnSLF4JLevel(level)
 }
 
-/** Writes an event as a line of JSON. Logback's own encoder for JSON has other names, and numbers for moments. */
+/** Writes an event as a line of JSON. Logback's own encoder for JSON uses other names, and numbers for times. */
 class JsonLineEncoder : EncoderBase<ILoggingEvent>() {
     override fun encode(event: ILoggingEvent): ByteArray {
         val line =

@@ -14,7 +14,7 @@ import kotlin.time.Duration
 /**
  * Runs all scripts, in one transaction. Of two services that start at the same time, one waits for the other.
  *
- * By hand, since Flyway takes 0.8 s to find out that there is nothing to do: nearly as long as this service to start.
+ * Written by hand, since Flyway takes 0.8 s to find out that there is nothing to do: nearly as long as this service to start.
  */
 private fun Connection.migrate(
     scripts: List<String>,
@@ -23,13 +23,13 @@ private fun Connection.migrate(
 ) {
     autoCommit = false
     createStatement().use { statement ->
-        // Some databases are read-only for those who do not ask otherwise.
+        // Some databases are read-only by default.
         statement.execute("SET TRANSACTION READ WRITE")
         // Requests queue behind an ALTER that waits for its lock, and they wait no longer than this.
         statement.execute("SET LOCAL lock_timeout = '1s'")
         // The database gives up when we do. Otherwise each attempt would leave a backend behind that goes on.
         statement.execute("SET LOCAL statement_timeout = ${timeout.inWholeMilliseconds}")
-        // When the line falls silent, the database ends the session, and with it the lock.
+        // If the connection goes silent, the database ends the session and releases the lock.
         statement.execute("SET LOCAL idle_in_transaction_session_timeout = '10s'")
         statement.execute("SELECT pg_advisory_xact_lock($lock)")
         scripts.forEach { statement.execute(resource(it)) }
@@ -45,7 +45,7 @@ private class MissingFromSchema(
     cause: SQLException,
 ) : SQLException(cause)
 
-/** Asks for what this release reads, by name: what a later release has added does no harm, what it has taken away does. */
+/** Queries the columns that this release reads, by name: columns that a later release has added do no harm, dropped ones do. */
 private fun Connection.requireWhatIsRead(queries: List<String>) {
     createStatement().use { statement ->
         try {
@@ -79,7 +79,7 @@ class Schema(
     private val log = LoggerFactory.getLogger(Schema::class.java)
 
     /**
-     * Begins to migrate the database, and tries again until it has worked.
+     * Begins to migrate the database, and retries until it succeeds.
      *
      * On a connection that the requests do not share: a migration may take longer than they may.
      */
@@ -124,7 +124,7 @@ class Schema(
         }
     }
 
-    /** What the database says. The message of the exception also has the place in the statement, and the level. */
+    /** The database's own message. The exception's message also has the severity, and the position in the statement. */
     private fun SQLException.reason(): String =
         generateSequence<Throwable>(this) { it.cause }.firstNotNullOfOrNull { (it as? PSQLException)?.serverErrorMessage?.message }
             ?: message.orEmpty()

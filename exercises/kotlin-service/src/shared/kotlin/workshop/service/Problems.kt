@@ -1,4 +1,4 @@
-// Turns what goes wrong into a problem document (RFC 9457).
+// Turns failures into problem documents (RFC 9457).
 package workshop.service
 
 import io.ktor.http.ContentType
@@ -20,7 +20,7 @@ import kotlin.time.Duration.Companion.seconds
 
 // ANCHOR: problem
 
-/** Thrown by a route to answer [status] with [detail], a sentence for the client. Has no stack trace: it is no surprise. */
+/** Thrown by a route to answer [status] with [detail], a sentence for the client. Has no stack trace: it is expected. */
 class ProblemException(
     val status: HttpStatusCode,
     val detail: String,
@@ -39,7 +39,7 @@ data class Problem(
 )
 // ANCHOR_END: problem
 
-/** Answers each failure with what [problemOf] makes of it, and Ktor's own refusals as problems, too. */
+/** Answers each failure with the problem from [problemOf], and Ktor's own refusals as problems, too. */
 fun StatusPagesConfig.problems(problemOf: ApplicationCall.(Throwable) -> Problem) {
     // The client has left: there is nobody to answer.
     exception<CancellationException> { _, cause -> throw cause }
@@ -48,7 +48,7 @@ fun StatusPagesConfig.problems(problemOf: ApplicationCall.(Throwable) -> Problem
     exception<URLDecodeException> { call, _ -> call.respondProblem(malformed()) }
     exception<Throwable> { call, failure ->
         if (failure is ProblemException) {
-            // Ktor takes `Upgrade` for its own business.
+            // Ktor reserves `Upgrade` for itself.
             failure.headers.forEach { (name, value) -> call.response.headers.append(name, value, safeOnly = false) }
         }
         call.respondProblem(call.problemOf(failure))
@@ -66,7 +66,7 @@ fun StatusPagesConfig.problems(problemOf: ApplicationCall.(Throwable) -> Problem
 
 private fun malformed() = problem(HttpStatusCode.BadRequest, "the request is malformed")
 
-/** The same, installed. Where a service has failures that no problem document describes, [others] answers them. */
+/** The same, installed. If a service has failures that no problem document describes, [others] answers them. */
 fun Application.problems(
     problemOf: ApplicationCall.(Throwable) -> Problem,
     others: StatusPagesConfig.() -> Unit = {},
@@ -79,7 +79,7 @@ fun Application.problems(
 
 // ANCHOR: usual-problem
 
-/** What the client is told of a [failure] that any service may have. What it cannot know is logged, and not told. */
+/** The problem that the client gets for a [failure] that any service may have. An unknown one is logged, and not shown. */
 fun ApplicationCall.usualProblemOf(failure: Throwable): Problem =
     when (failure) {
         is ProblemException -> {
@@ -103,7 +103,7 @@ fun ApplicationCall.usualProblemOf(failure: Throwable): Problem =
     }
 // ANCHOR_END: usual-problem
 
-/** Logs a [failure] that others share, with the id of the request. Those that are [told] the same have the same cause. */
+/** Logs a [failure] that others share, with the id of the request. Those with the same text in [told] have the same cause. */
 fun ApplicationCall.logOutage(
     failure: Throwable,
     told: Problem,
@@ -116,12 +116,12 @@ fun ApplicationCall.logOutage(
         .log(generateSequence(failure) { it.cause }.mapNotNull { it.message }.joinToString(": "))
 }
 
-/** Every request of an outage fails for the same reason, so one line per second and reason tells enough. */
+/** Every request of an outage fails for the same reason, so one line per second and reason is enough. */
 private val outages = RateLimit(1.seconds)
 
 private val log = LoggerFactory.getLogger("workshop.service.problems")
 
-/** A problem of no type of its own: its [status] says what it is, and [detail] what is wrong with this request. */
+/** A problem without a type of its own: its [status] says what it is, and [detail] what is wrong with this request. */
 fun problem(
     status: HttpStatusCode,
     detail: String,

@@ -1,4 +1,4 @@
-// The ids of requests: which are taken over, and how new ones are made.
+// The ids of requests: which are adopted, and how new ones are made.
 package workshop.service
 
 import java.util.HexFormat
@@ -6,7 +6,7 @@ import java.util.concurrent.ThreadLocalRandom
 
 // ANCHOR: request-id
 
-/** What a client sends ends up in the log: only an id that cannot be mistaken for anything else is adopted. */
+/** A client's id ends up in the log, so only an unambiguous one is adopted. */
 fun isUsableRequestId(id: String) =
     id.length in 1..64 && id.all { it in 'a'..'z' || it in 'A'..'Z' || it in '0'..'9' || it == '-' || it == '_' }
 

@@ -23,13 +23,13 @@ const val REQUEST_ID_HEADER = "X-Request-Id"
  */
 val ApplicationCall.requestId: String? get() = response.headers[REQUEST_ID_HEADER]
 
-/** Who asks, once that is known, by a name that is no secret. */
+/** The caller, once known, by a name that is no secret. */
 val SUBJECT = AttributeKey<String>("subject")
 
-/** The trace that a request belongs to, where there are traces. */
+/** The trace that a request belongs to, if there are traces. */
 val TRACE_ID = AttributeKey<String>("trace id")
 
-/** What each line about a request has, so that a user's report leads to it. */
+/** Adds the fields of each line about a request, so that a user's report leads to it. */
 fun LoggingEventBuilder.about(call: ApplicationCall): LoggingEventBuilder {
     addKeyValue("request_id", call.requestId)
     call.attributes.getOrNull(TRACE_ID)?.let { addKeyValue("trace_id", it) }
@@ -42,11 +42,11 @@ fun LoggingEventBuilder.about(call: ApplicationCall): LoggingEventBuilder {
 /**
  * Logs every request. Without its query, which may hold a key.
  *
- * By hand, since Ktor's CallLogging writes a sentence. Here each part is a member of the JSON object, and a number stays one.
+ * Written by hand, since Ktor's CallLogging writes a sentence. Here each part is a member of the JSON object, and a number stays one.
  */
 val RequestLog =
     createApplicationPlugin("RequestLog") {
-        // Otherwise a request that is not logged would pay for it.
+        // Otherwise a request that is not logged would pay for it, too.
         if (log.isInfoEnabled) {
             on(CallSetup) { call -> call.attributes.put(STARTED_AT, markNow()) }
             // After an upgrade, this hook comes when the connection has ended.

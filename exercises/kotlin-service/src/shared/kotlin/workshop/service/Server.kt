@@ -1,4 +1,4 @@
-// Runs a service on Netty: starts it, says where it listens, and ends it on a signal, or with a sentence about what prevents it.
+// Runs a service on Netty: starts it, logs where it listens, stops it on a signal, and says in a sentence why it can't start.
 package workshop.service
 
 import io.ktor.server.application.Application
@@ -35,7 +35,7 @@ fun listen(
                     host = address
                     this.port = port
                 }
-                // Milliseconds. Waiting for requests is the business of drainOnStop.
+                // Milliseconds. Waiting for requests is up to drainOnStop.
                 shutdownGracePeriod = 0
                 shutdownTimeout = 2_000
                 configure()
@@ -61,7 +61,7 @@ fun listen(
 
 // ANCHOR: refuse
 
-/** What [from] reads in the environment. A wrong variable ends the program. */
+/** Reads the environment with [from]. A wrong variable ends the program. */
 fun <T> readSettings(from: (Map<String, String>) -> T): T =
     try {
         from(System.getenv())
@@ -69,7 +69,7 @@ fun <T> readSettings(from: (Map<String, String>) -> T): T =
         refuse(invalid.complaints)
     }
 
-/** A wrong setting is no bug: the reader gets the sentences, not a stack trace. */
+/** A wrong setting isn't a bug: the reader gets the sentences, not a stack trace. */
 fun refuse(complaints: List<String>): Nothing {
     complaints.forEach(System.err::println)
     exitProcess(1)

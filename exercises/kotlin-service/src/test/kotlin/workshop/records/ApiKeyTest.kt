@@ -1,4 +1,4 @@
-// Which requests bring a valid key, and when the key is judged.
+// Which requests have a valid key, and when the key is checked.
 package workshop.records
 
 import io.ktor.client.request.get

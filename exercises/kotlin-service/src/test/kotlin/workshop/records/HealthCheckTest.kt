@@ -1,4 +1,4 @@
-// What the health check of an image finds out.
+// The results of the health check of an image.
 package workshop.records
 
 import org.junit.jupiter.api.Assertions.assertNotNull

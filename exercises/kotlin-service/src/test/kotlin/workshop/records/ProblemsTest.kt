@@ -1,4 +1,4 @@
-// What is answered where no route is, or where it does not support the method.
+// The answers where no route matches, or where it does not support the method.
 package workshop.records
 
 import io.ktor.client.request.get
@@ -18,7 +18,7 @@ class ProblemsTest {
             assertProblem(HttpStatusCode.NotFound, "there is nothing at this path", client.get("$path?api_key=valid_key"))
         }
 
-    /** Which of the two is Ktor's business: 405 on a path without a parameter, 404 on one with. */
+    /** Ktor decides which of the two: 405 on a path without a parameter, 404 on one with. */
     @ParameterizedTest
     @ValueSource(strings = ["/health", "/read/1", "/records", "/records/export"])
     fun `another method answers 404 or 405 as a problem`(path: String) =

@@ -1,4 +1,4 @@
-// What the tests share: the whole service on Ktor's test host, above records that need no database.
+// Shared by the tests: the whole service on Ktor's test host, with records that need no database.
 package workshop.records
 
 import io.ktor.client.HttpClient
@@ -22,7 +22,7 @@ import workshop.service.track
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.seconds
 
-/** Records 1 to 5, or [failure] for every question. Remembers the [asked] ids, and which records are [visited]. */
+/** Records 1 to 5, or [failure] for every call. Remembers the [asked] ids, and which records are [visited]. */
 class FakeRecords(
     private val failure: Throwable? = null,
 ) : RecordRepository {

@@ -1,4 +1,4 @@
-// Which environments describe a service, and what is said of the others.
+// Which environments are valid, and the messages for the others.
 package workshop.records
 
 import org.junit.jupiter.api.Assertions.assertEquals

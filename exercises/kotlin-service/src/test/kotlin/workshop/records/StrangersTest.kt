@@ -48,7 +48,7 @@ class StrangersTest {
         strangersTest(StrangerLimits(wait = 1.seconds), slow) { port ->
             val idle = connect(port, "")
             connect(port, "GET /records/export?api_key=valid_key HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").use { export ->
-                // When this one has come and gone, its limit is over.
+                // Once this one is closed, the limit of the export is over, too.
                 assertEquals(-1, idle.getInputStream().read())
                 connect(port, "").use { assertEquals(-1, it.getInputStream().read()) }
                 mayEnd.complete(Unit)

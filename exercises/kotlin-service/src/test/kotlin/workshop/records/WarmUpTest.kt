@@ -1,4 +1,4 @@
-// The Kotlin of exercise 0: what its readers would write, and what the page says of it.
+// The Kotlin of exercise 0: what its readers would write, and what the page says about it.
 package workshop.records.warmup
 
 import kotlinx.coroutines.CoroutineScope

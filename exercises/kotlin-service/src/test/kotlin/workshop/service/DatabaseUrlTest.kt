@@ -1,4 +1,4 @@
-// How the URL of a database is taken apart.
+// How the URL of a database is parsed.
 package workshop.service
 
 import io.ktor.http.encodeURLParameter

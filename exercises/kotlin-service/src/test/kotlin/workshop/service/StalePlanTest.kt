@@ -1,4 +1,4 @@
-// What becomes of a query whose prepared statement has outlived the schema.
+// What happens to a query whose prepared statement has outlived the schema.
 package workshop.service
 
 import org.junit.jupiter.api.Assertions.assertEquals

@@ -40,7 +40,7 @@ suspend fun ApplicationRequest.conditionsFor(
     val conditions = conditions()
     val date = dateIn(HttpHeaders.IfUnmodifiedSince)
     if (date == null || conditions.mustMatch != null) return conditions
-    // What is not there has no date. It must not have come meanwhile.
+    // A contact that doesn't exist has no date. It must not have been created meanwhile.
     val there = contacts.find(user, name) ?: return Conditions(null, mustNotMatch = listOf(ANY_TAG))
     if (!there.isUnchangedSince(date)) throw conditionFailed()
     return Conditions(listOf(there.etag), conditions.mustNotMatch)
@@ -70,7 +70,7 @@ fun conditionFailed() = ProblemException(HttpStatusCode.PreconditionFailed, "the
 
 /**
  * A tag of ours is the digest of a text. A proxy that compresses makes it weak on its way to the client, and it still means that
- * text. So it is as good as a strong one: otherwise such a client would be refused at each attempt, for ever.
+ * text. So it is as good as a strong one: otherwise such a client would be refused at each attempt, forever.
  */
 private fun ApplicationRequest.tagsIn(header: String): List<String>? {
     val text = headers.getAll(header)?.joinToString(",") ?: return null

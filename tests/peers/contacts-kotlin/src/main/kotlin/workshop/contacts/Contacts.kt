@@ -13,7 +13,7 @@ import java.util.UUID
 class Contacts(
     private val database: PostgresDatabase,
 ) {
-    /** Returns when the database has answered a question. */
+    /** Returns when the database has answered a ping. */
     suspend fun ping() {
         database.withConnection { query("SELECT 1") {} }
     }

@@ -1,4 +1,4 @@
-// What the service is told from outside, by environment variables.
+// The settings of the service, from environment variables.
 package workshop.contacts
 
 import org.slf4j.event.Level
@@ -6,7 +6,7 @@ import workshop.service.DatabaseSettings
 import workshop.service.EnvironmentReader
 import workshop.service.InvalidSettings
 
-/** What the service is told from outside. Plain classes, not data classes: a `toString` would print the secrets. */
+/** The settings of the service. Plain classes, not data classes: a `toString` would print the secrets. */
 class Settings(
     val address: String,
     val port: Int,
@@ -37,7 +37,7 @@ class User(
 
 private val USER_NAME = Regex("[a-z0-9-]{1,32}")
 
-/** No default: everyone who knows this program would know it, too. No sentence repeats what is read here. */
+/** No default: everyone who knows this program would know it, too. No message repeats the value. */
 private fun EnvironmentReader.users(name: String): List<User> {
     val text = this[name]
     if (text == null) {

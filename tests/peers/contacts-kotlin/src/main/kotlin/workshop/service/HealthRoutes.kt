@@ -1,4 +1,4 @@
-// Answers whether the process lives, and whether it can do its work.
+// Answers whether the process is alive, and whether it can do its work.
 package workshop.service
 
 import io.ktor.server.routing.Route

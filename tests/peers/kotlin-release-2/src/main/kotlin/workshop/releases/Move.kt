@@ -62,7 +62,7 @@ class Move(
                 log.warn("VISITED_FROM is visited_at, and {} visits have no time yet: not ready before", left)
             }
             retrying {
-                // What waits for a lock from here on holds up nobody.
+                // From here on, waiting for a lock blocks no one else.
                 database.sessions(lockTimeout = "0").connection.use {
                     it.buildIndex()
                     it.backfill()
@@ -79,7 +79,7 @@ class Move(
                 return attempt()
             } catch (failure: Exception) {
                 if (failure !is SQLException && failure !is FlywayException) throw failure
-                // One line, however long it lasts.
+                // One line per outage, however long it lasts.
                 val line = failure.inWords()
                 if (line != lastLine) log.warn(line)
                 lastLine = line

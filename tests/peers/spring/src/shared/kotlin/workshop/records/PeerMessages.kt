@@ -1,11 +1,11 @@
-// The messages between peers: what a peer says, what arrives at another one, and what is wrong with a message.
+// The messages between peers: as they are sent, as they are delivered, and the answers to invalid ones.
 package workshop.records
 
 import tools.jackson.core.JacksonException
 import tools.jackson.databind.JsonNode
 import tools.jackson.databind.json.JsonMapper
 
-/** The longest message, in bytes. In JSON a byte of a text can take six: `\u0007`. */
+/** The maximum size of a message, in bytes. In JSON, a byte of text can take six: `\u0007`. */
 const val MAX_MESSAGE_BYTES = 8_192
 private const val MAX_TEXT_BYTES = 1_024
 
@@ -31,7 +31,7 @@ fun parseMessage(json: String): PeerMessage? {
     return to.text()?.let { PeerMessage(it, text) }
 }
 
-/** Null when it is no text. Half an emoji is none: JSON can escape it, as `"\ud83d"`, but nothing can be sent for it. */
+/** Null if it isn't text. Half an emoji isn't: JSON can escape it, as `"\ud83d"`, but UTF-8 can't encode it. */
 private fun JsonNode.text(): String? = takeIf(JsonNode::isString)?.stringValue()?.takeIf { it.none(Char::isSurrogate) || it.isWhole() }
 
 private fun String.isWhole(): Boolean =
@@ -42,13 +42,13 @@ private fun String.isWhole(): Boolean =
         false
     }
 
-/** What arrives. */
+/** The message as it is delivered. */
 fun delivered(
     from: String,
     text: String,
 ) = json("from" to from, "text" to text)
 
-/** What a peer is told whose message has not got anywhere. */
+/** The answer to a peer whose message wasn't delivered. */
 object Complaint {
     val NO_MESSAGE = complaint("a message must be a JSON object with a text")
     val TOO_LONG = complaint("text must not be longer than $MAX_TEXT_BYTES bytes")

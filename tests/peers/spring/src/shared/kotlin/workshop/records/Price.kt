@@ -26,7 +26,7 @@ data class PricedRecord(
     val cents: Long,
 )
 
-/** The longest answer that is read. One with a price has some 30 bytes. */
+/** The maximum size of an answer. One with a price has some 30 bytes. */
 const val MAX_PRICE_BYTES = 4_096
 
 private val json = JsonMapper()

@@ -5,7 +5,7 @@ import com.fasterxml.jackson.annotation.JsonPropertyOrder
 import org.springframework.http.HttpMethod
 import org.springframework.http.HttpStatus
 
-/** Thrown by a route to answer [status] with [detail], a sentence for the client. Has no stack trace: it is no surprise. */
+/** Thrown by a route to answer [status] with [detail], a sentence for the client. Has no stack trace: it is expected. */
 class ProblemException(
     val status: HttpStatus,
     val detail: String,

@@ -62,7 +62,7 @@ abstract class Peer(
     abstract fun close(code: Int)
 }
 
-/** How fast a peer may send, so that those who read can keep up with it. At once, it may fill half of an inbox. */
+/** The rate limit of a sending peer, so that readers can keep up. In one burst, it may fill half of an inbox. */
 class Pace(
     queue: Int,
 ) {

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Writes the power of a battery, or of a Raspberry Pi 5 by its sensors, once per second, as the CSV of a wattmeter:
+# Writes the power of a laptop's battery or a Raspberry Pi 5 once per second, in the CSV format of a wattmeter:
 #   sh watts.sh battery >watts.csv    a laptop on its battery, charger unplugged
 #   sh watts.sh pi >watts.csv         the power chip of a Raspberry Pi 5
-# Ctrl-C ends it; a number as a second word ends it after that many lines.
+# Ctrl-C ends it; a number as a second argument ends it after that many lines.
 set -eu
 supplies=${SUPPLIES:-/sys/class/power_supply}
 
@@ -11,7 +11,7 @@ fail() {
     exit 1
 }
 
-# For each battery that supplies power: its power, or else current times voltage, in millionths.
+# Adds up the discharging batteries: power, or else current times voltage, in micro-units.
 battery() {
     cat "$supplies"/BAT*/uevent 2>/dev/null | awk -F= '
         function add() { if (gives) watts += power ? power : amperes * volts; gives = power = amperes = volts = 0 }
@@ -23,7 +23,7 @@ battery() {
         END { add(); if (watts) print watts }'
 }
 
-# For each line of the power chip: current times voltage.
+# Adds up the rails of the power chip: current times voltage.
 pi() {
     vcgencmd pmic_read_adc | awk '
         { split($2, value, "="); line = substr($1, 1, length($1) - 2) }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts the files of the image into a folder: sh image.sh FOLDER. The Dockerfile runs this in its first stage, and where there
-# is no registry to get that stage from, `just image` runs it on this machine.
+# Puts the files of the image into a folder: sh image.sh FOLDER. The Dockerfile runs this script in its first stage. Without a
+# registry to pull that stage's base image from, `just image` runs the script on this machine.
 set -eu
 
 cd "$(dirname "$0")"
@@ -11,8 +11,8 @@ cp target/kotlin-service.jar "$1/service.jar"
 "$JAVA_HOME/bin/jlink" --output "$1/runtime" --strip-debug --no-header-files --no-man-pages \
     --add-modules java.base,java.logging,java.management,java.naming,java.net.http,java.security.jgss,java.sql,jdk.unsupported
 
-# The libraries of the system that this runtime is linked with, the C library among them.
+# The system libraries that the runtime is linked against, including the C library.
 find "$1/runtime" -name 'java' -type f -o -name '*.so' | xargs ldd | awk '$2 == "=>" { print $3 } $1 ~ /^\// && NF == 2 { print $1 }' |
     grep '^/' | grep -v "^$1" | sort -u | xargs cp --dereference --parents --target-directory "$1"
-# The runtime writes files for tools there.
+# The JVM writes files for diagnostic tools there.
 mkdir -m 1777 "$1/tmp"

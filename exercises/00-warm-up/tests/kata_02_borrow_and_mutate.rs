@@ -1,11 +1,11 @@
 //! Kata 2, borrow and mutate: a phone sends the ids that it has scanned, and some are invalid.
 
-/// Removes the ids below 1 from the list, and returns how many there were.
+/// Removes the ids below 1 from the list, and returns how many it has removed.
 fn remove_invalid(ids: &mut Vec<i32>) -> usize {
     todo!("remove the ids below 1 from {ids:?}")
 }
 
-/// The valid ids in order. It owns the list, and lends it to `remove_invalid`.
+/// Returns the valid ids, sorted. Owns the list, and lends it to `remove_invalid`.
 fn in_order(ids: Vec<i32>) -> Vec<i32> {
     todo!("lend {ids:?} to remove_invalid, sort it, and return it")
 }

@@ -1,11 +1,11 @@
-//! Kata 3, `&str` and `String`: what the log may say about a request.
+//! Kata 3, `&str` and `String`: a log line without the whole API key.
 
-/// The first two characters of a key and an ellipsis, so that nobody finds the whole key in a log: `va…`.
+/// The first two characters of a key, then an ellipsis, to keep the key out of logs: `va…`.
 fn masked(key: &str) -> String {
     todo!("take the first two characters of {key}")
 }
 
-/// A line for the log: `GET /read/7 with va…`.
+/// The log line for a request: `GET /read/7 with va…`.
 fn log_line(method: &str, path: &str, key: &str) -> String {
     todo!("put {method}, {path} and the masked {key} together")
 }

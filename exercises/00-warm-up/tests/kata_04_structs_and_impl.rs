@@ -12,7 +12,7 @@ impl PageQuery {
         todo!("a page of 100 records after id 0")
     }
 
-    /// The same page with another limit. It uses up the old one.
+    /// The same page with a different limit. Consumes the original query.
     fn with_limit(self, limit: usize) -> PageQuery {
         todo!("{self:?} with the limit {limit}")
     }

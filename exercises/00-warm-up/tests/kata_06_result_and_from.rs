@@ -1,4 +1,4 @@
-//! Kata 6, `Result`, `?` and `From`: what can go wrong before the database is asked.
+//! Kata 6, `Result`, `?` and `From`: the errors that occur before the database is queried.
 
 use std::num::ParseIntError;
 
@@ -8,7 +8,7 @@ enum ReadError {
     NotFound(i32),
 }
 
-/// The id in a path: `BadId` if it isn't a number, `NotFound` if it isn't one of 1 to 10 000.
+/// The id in a path: `BadId` if it isn't a number, `NotFound` if it isn't between 1 and 10 000.
 fn existing_id(text: &str) -> Result<i32, ReadError> {
     todo!("parse {text}, hand a failure on with `?`, and look whether the id is in the range")
 }

@@ -1,6 +1,6 @@
 //! Kata 8, closures and iterators: which of the scanned ids don't exist?
 
-/// The wanted ids that aren't there, in the order of `wanted`.
+/// The ids in `wanted` that aren't in `there`, in the order of `wanted`.
 fn missing(wanted: &[i32], there: &[i32]) -> Vec<i32> {
     todo!("keep of {wanted:?} what is not in {there:?}")
 }

@@ -1,4 +1,4 @@
-//! Something that has a label to use in a sentence.
+//! Kata 9, traits and derives: which tag was scanned twice?
 
 /// Something that has a label to use in a sentence.
 trait Label {
@@ -13,7 +13,7 @@ impl Label for TagId {
     }
 }
 
-/// The label of the first item that is equal to an earlier one. It works for every type that has labels.
+/// The label of the first item that equals an earlier item. Works for every type with labels.
 fn first_repeated<T: Label>(items: &[T]) -> Option<String> {
     todo!(
         "put the {} items into a HashSet, one after the other",

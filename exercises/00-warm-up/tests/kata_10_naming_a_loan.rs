@@ -1,4 +1,4 @@
-//! Kata 10, naming a loan: a part of the query, not a copy of it.
+//! Kata 10, lifetimes: the function returns a part of the query, not a copy of it.
 
 /// The value of a parameter, borrowed from the query; empty if it's missing.
 fn parameter(query: &str, name: &str) -> String {

@@ -10,7 +10,7 @@ struct Visits {
 }
 
 impl Visits {
-    /// Counts one more visit of the tag.
+    /// Counts one more visit to the tag.
     fn add(&self, tag: i32) {
         todo!("count the tag {tag} in {:?}", self.by_tag)
     }

@@ -18,7 +18,7 @@ impl Drop for Connection {
     }
 }
 
-/// Takes a connection, and waits for a database that never answers: `std::future::pending::<()>().await`.
+/// Connects, and waits for a database that never answers: `std::future::pending::<()>().await`.
 fn read(in_use: &Arc<AtomicUsize>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     todo!("box and pin an `async` block that connects and waits; in use: {in_use:?}")
 }

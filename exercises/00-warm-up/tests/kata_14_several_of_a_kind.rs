@@ -1,6 +1,6 @@
-//! Kata 14, `dyn` and an extension trait: notices for hikers, of several types.
+//! Kata 14, `dyn` and an extension trait: a board with several types of notices for hikers.
 
-/// Something that can inform hikers.
+/// A notice for hikers.
 trait Notice {
     fn text(&self) -> String;
 }
@@ -30,9 +30,9 @@ fn board(closed: Option<&str>, storm: Option<u8>) -> Vec<Box<dyn Notice>> {
     todo!("a notice for {closed:?}, and one for {storm:?}")
 }
 
-/// The operations of a text on a sign.
+/// An extension trait for strings that are written on signs.
 trait Sign {
-    /// The text as it's written on a sign: with a capital first letter, and a period at the end.
+    /// The string as it's written on a sign: with a capital first letter, and a period at the end.
     fn as_sign(&self) -> String;
 }
 

@@ -1,4 +1,4 @@
-//! Kata 15, interior mutability and a builder: a cache that is only read, as far as its callers see.
+//! Kata 15, interior mutability and a builder: a cache that is filled through `&self`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ impl Lookup {
     }
 }
 
-/// Names of huts, each of which is looked up once.
+/// A cache of hut names: each name is looked up only once.
 struct Names<F> {
     look_up: F,
     known: RefCell<HashMap<i32, String>>,
@@ -38,7 +38,7 @@ impl<F: Fn(i32) -> String> Names<F> {
         Names { look_up, known }
     }
 
-    /// The name of the hut at this tag. Only the first call for a tag looks it up.
+    /// The name of the hut at this tag. Only the first call for a tag looks the name up.
     fn of(&self, tag: i32) -> String {
         todo!("the name at {tag}, looked up or known")
     }

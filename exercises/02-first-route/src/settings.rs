@@ -6,8 +6,8 @@ use rocket::figment::Figment;
 use sqlx::postgres::PgConnectOptions;
 
 // ANCHOR: settings
-/// Everything that can be set, checked: a service that has its `Settings` can start. No `Debug`:
-/// some of it is secret.
+/// All settings, validated: a service that has its `Settings` can start. They don't implement
+/// `Debug`, because some are secret.
 pub struct Settings {
     /// The address to listen on.
     pub address: IpAddr,
@@ -29,7 +29,7 @@ impl Settings {
     /// Reads the settings. Settings missing from the environment keep these defaults.
     ///
     /// # Errors
-    /// An invalid variable, described in a sentence for the person who set it.
+    /// A variable is invalid. The error is a sentence for the person who set the variable.
     pub fn from_environment() -> Result<Settings, String> {
         Ok(Settings {
             address: setting("ADDRESS", "127.0.0.1", ip_address)?,
@@ -46,7 +46,7 @@ impl Settings {
         rocket::Config::figment()
             .merge(("address", self.address))
             .merge(("port", self.port))
-            // Errors, warnings and the launch are logged, individual requests aren't.
+            // Logs errors, warnings and the launch, but not individual requests.
             .merge(("log_level", "critical"))
             // Seconds after SIGTERM: for running requests to finish, then for connections to close.
             .merge(("shutdown.grace", 1))
@@ -72,7 +72,7 @@ fn setting<T>(
 }
 // ANCHOR_END: setting
 
-/// Reads a variable that has no default. Its value is not repeated: the message ends up in logs.
+/// Reads a variable that has no default. Errors omit the value, because they end up in logs.
 fn secret<T>(variable: &str, read: fn(&str) -> Result<T, Expected>) -> Result<T, String> {
     let text = env::var_os(variable).unwrap_or_default();
     read(text.to_str().unwrap_or_default()).map_err(|expected| {
@@ -94,7 +94,7 @@ fn port(text: &str) -> Result<u16, Expected> {
     text.parse().map_err(|_| "a port number, 0 to 65535")
 }
 
-/// Reads a `postgres://` URL. sqlx alone would accept other addresses, too.
+/// Reads a `postgres://` URL. sqlx by itself would also accept other schemes.
 fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     let is_postgres = text.starts_with("postgres://") || text.starts_with("postgresql://");
     match text.parse() {
@@ -104,15 +104,15 @@ fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     }
 }
 
-/// sqlx would look up the host with the brackets that an IPv6 address has in a URL.
+/// Strips the brackets of an IPv6 address: sqlx would look up the host with the brackets.
 fn without_brackets(url: PgConnectOptions) -> PgConnectOptions {
     let host = url.get_host().trim_matches(['[', ']']).to_owned();
     url.host(&host)
 }
 
 // ANCHOR: milliseconds
-/// Reads a time limit. Below 250 ms it is refused: opening a connection may take that long. Above
-/// an hour, another unit was probably meant.
+/// Reads a time limit. Less than 250 ms is refused, because opening a connection can take that
+/// long; more than an hour, because a different unit was probably meant.
 fn milliseconds(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=3_600_000) => Ok(Duration::from_millis(limit)),

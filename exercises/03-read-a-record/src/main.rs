@@ -37,11 +37,11 @@ fn service(settings: Settings) -> Rocket<Build> {
 // ANCHOR_END: main
 
 // ANCHOR: pool
-/// The connections that all requests share. Each is opened when a request first needs it, so the
-/// service starts without a database.
+/// The pool that all requests share. Each connection is opened when a request first needs it,
+/// so the service starts without a database.
 ///
-/// Before the pool lends a connection it asks the database whether it is still good, and again when
-/// it comes back. Each costs a round trip; `test_before_acquire` is the first, see exercise 6.
+/// The pool pings a connection before lending it, and again when the connection comes back.
+/// Each ping costs a round trip. `test_before_acquire` controls the first ping, see exercise 6.
 #[expect(dead_code, reason = "delete this line once the pool is managed")]
 fn pool(settings: &DatabaseSettings) -> PgPool {
     let connections = settings.pool_size;

@@ -5,8 +5,8 @@ use rocket::{get, serde::json::Json};
 use crate::{problem::Problem, record::Record};
 
 // ANCHOR: read
-/// Answers the record, or 400 if the id isn't a 32-bit integer, 404 if no record has it, 503 if
-/// the database does not answer.
+/// Responds with the record, or with 400 if the id isn't a 32-bit integer, 404 if no record has
+/// this id, 503 if the database does not answer.
 #[get("/read/<id>")]
 pub async fn read(id: Result<i32, &str>) -> Result<Json<Record>, Problem> {
     todo!("answer the record {id:?} from the pool, which has yet to become a parameter")

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 // ANCHOR: record
-/// One record. Its fields are named like the columns they come from and the members they become.
+/// One record. Its fields, the table's columns and the JSON members have the same names.
 #[derive(Serialize)]
 pub struct Record {
-    // Give it the five fields, and derive the trait that builds a Record from a row.
+    // Add the five fields, and derive the trait that builds a `Record` from a row.
 }
 // ANCHOR_END: record

@@ -1,4 +1,4 @@
-//! The service's own tests: what it answers without a network and without a database.
+//! The service's own tests, which need neither a network nor a database.
 
 use std::{num::NonZeroU16, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 // ANCHOR: client
-/// The service in this process. Rocket's local client dispatches requests to it and needs no port.
+/// A local client of the service: Rocket dispatches its requests in-process, without a port.
 async fn client() -> Client {
     let settings = Settings {
         address: [127, 0, 0, 1].into(),

@@ -1,4 +1,4 @@
-//! The database: the connections that all requests share, and how long a request may wait for them.
+//! The database: the pool that all requests share, and how long a request can wait for it.
 
 use sqlx::{Connection, PgConnection, PgPool, postgres::PgPoolOptions};
 
@@ -18,19 +18,19 @@ impl Database {
     /// starts without a database.
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
-        // The database gives up when we do. Otherwise it would go on with queries that nobody waits
-        // for, on connections that the pool no longer counts.
+        // The database gives up when we do. Otherwise it would continue queries whose client has gone,
+        // on connections that the pool no longer counts.
         let statement_timeout = limit.as_millis();
         let options = settings
             .url
             .clone()
             .options([("statement_timeout", statement_timeout)]);
-        // Before the pool lends a connection it asks the database whether it is still good, and again
-        // when it comes back. Each costs a round trip; `test_before_acquire` is the first, see
+        // The pool pings a connection before lending it, and again when the connection comes back.
+        // Each ping costs a round trip. `test_before_acquire` controls the first ping, see
         // exercise 6.
-        // When the server gives fewer connections than this pool wants, some requests get a 503:
-        // while the pool opens one, it no longer looks at those that come back. Exercise 11's waits
-        // for them.
+        // If the server grants fewer connections than this pool wants, some requests get a 503: while
+        // the pool tries to open a connection, it ignores those that come back. The pool of
+        // exercise 11 waits for them.
         let pool = PgPoolOptions::new()
             .max_connections(settings.pool_size.get().into())
             .acquire_timeout(limit)
@@ -49,15 +49,15 @@ impl Database {
         let mut connection = self.pool.acquire().await?;
         let result = work(&mut connection).await;
         if result.as_ref().is_err_and(is_stale_plan) {
-            // A new connection plans its statements for the schema that is there now.
+            // A new connection prepares its statements for the current schema.
             connection.close_on_drop();
         }
         Ok(result?)
     }
 
     // ANCHOR: read
-    /// The same for `work` that only reads, and may run twice: when the schema has changed since its
-    /// statement was prepared, the statement is prepared anew.
+    /// Like [`Database::run`], for `work` that only reads, so it can run twice: if the schema has
+    /// changed since the statement was prepared, the statement is prepared again.
     ///
     /// # Errors
     /// As for [`Database::run`].

@@ -1,4 +1,4 @@
-//! The errors of a request, and what the client sees of them.
+//! The errors of a request, and the problems that clients get for them.
 
 use rocket::{
     Request,
@@ -37,7 +37,7 @@ impl Error {
     }
 }
 
-/// Makes an `Error` something that a handler can return.
+/// Lets a handler return an `Error`.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         self.problem().respond_to(request)
@@ -46,22 +46,22 @@ impl<'r> Responder<'r, 'static> for Error {
 // ANCHOR_END: error
 
 // ANCHOR: from-sqlx
-/// Whether the database is at fault, which may pass, rather than the query.
+/// Whether the failure lies with the database, and may be transient, not with the query.
 #[expect(
     dead_code,
     reason = "delete this line once outages have an answer of their own"
 )]
 fn is_outage(error: &sqlx::Error) -> bool {
     match error {
-        // The next attempt prepares it for the new schema.
+        // The next attempt prepares the statement for the new schema.
         stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
-        // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
+        // SQLSTATE codes, from "Appendix A. PostgreSQL Error Codes" of the PostgreSQL manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
             // Read-only since a failover, out of memory, too many connections, closed to
             // connections, lock not available, took too long.
             Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
-            // Lost, refused, no such database, rolled back, stopping.
+            // Connection lost, login refused, no such database, rolled back, server stopping.
             Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
                 .any(|class| code.starts_with(class)),
@@ -74,7 +74,7 @@ fn is_outage(error: &sqlx::Error) -> bool {
 
 // ANCHOR: stale-plan
 /// Whether the schema has changed since the statement was prepared. The database then refuses
-/// it, and has done nothing.
+/// the statement without having executed any of it.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {
         return false;
@@ -82,7 +82,7 @@ pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match error.code().as_deref() {
         // No such prepared statement.
         Some("26000") => true,
-        // The code alone says "not supported", which would be a bug of ours.
+        // The code alone means "feature not supported", which would be a bug in this service.
         Some("0A000") => {
             let error = error.try_downcast_ref::<PgDatabaseError>();
             error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")

@@ -12,8 +12,8 @@ pub struct Ready {
     status: &'static str,
 }
 
-/// Answers 200 when the database answers in time, else 503. The log says why; the client learns
-/// only that it doesn't.
+/// Answers 200 when the database answers in time, else 503. The reason is logged; the client
+/// learns only that the database doesn't answer.
 #[get("/ready")]
 pub async fn ready(database: &State<Database>) -> Result<Json<Ready>, Error> {
     database

@@ -23,13 +23,13 @@ pub fn refuse(reason: &impl Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Describes what happened and, if possible, what to do about it.
+/// Describes the error and, if possible, how to fix it.
 fn in_words(error: &ErrorKind) -> String {
     match error {
         ErrorKind::Bind(reason) => {
             format!("cannot listen there: {reason}; choose another ADDRESS or PORT")
         }
-        // Rocket itself has logged which type it is.
+        // Rocket itself has already logged the missing type.
         ErrorKind::SentinelAborts(_) => {
             "a handler asks for state of the type above; `.manage(…)` it in main.rs".into()
         }

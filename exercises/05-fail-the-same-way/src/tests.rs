@@ -1,4 +1,4 @@
-//! The service's own tests: what it answers without a network and without a database.
+//! The service's own tests, which need neither a network nor a database.
 
 use std::{num::NonZeroU16, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 // ANCHOR: client
-/// The service in this process. Rocket's local client dispatches requests to it and needs no port.
+/// A local client of the service: Rocket dispatches its requests in-process, without a port.
 async fn client() -> Client {
     let settings = Settings {
         address: [127, 0, 0, 1].into(),
@@ -96,4 +96,4 @@ async fn a_key_in_the_query_counts_by_its_whole_name() {
     assert_eq!(with_part.status(), Status::Unauthorized);
 }
 
-// Write a test here: a read without a database is told that the database does not answer.
+// Write a test here: without a database, a read reports that the database does not answer.

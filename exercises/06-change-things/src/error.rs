@@ -1,4 +1,4 @@
-//! The errors of a request, and what the client sees of them.
+//! The errors of a request, and the problems that clients get for them.
 
 use rocket::{
     Request, error,
@@ -21,7 +21,7 @@ pub enum Error {
     /// The content type of the request isn't JSON.
     #[error("the body must be application/json")]
     UnsupportedMediaType,
-    /// The body of the request is JSON of another shape.
+    /// The body of the request is JSON, but doesn't have the expected shape.
     #[error("the body must be {{\"ids\": […]}} with at most {MAX_IDS} 32-bit integers")]
     UnusableBody,
     /// The requested record doesn't exist.
@@ -53,7 +53,7 @@ impl Error {
         let detail = match self {
             Error::Unavailable(_) => "the database does not answer".into(),
             Error::Query(_) => "an unexpected error occurred".into(),
-            // Their texts are meant for the client.
+            // The messages of these errors are meant for the client.
             Error::BadRequest(_)
             | Error::UnsupportedMediaType
             | Error::UnusableBody
@@ -64,10 +64,10 @@ impl Error {
     }
 }
 
-/// Makes an `Error` something that a handler can return.
+/// Lets a handler return an `Error`.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
-        // An outage is not logged: each of its requests would say the same. See exercise 8.
+        // Outages aren't logged, or each request during one would log the same line. See exercise 8.
         if let Error::Query(_) = self {
             error!("{}", with_causes(&self));
         }
@@ -86,7 +86,7 @@ impl From<json::Error<'_>> for Error {
 // ANCHOR_END: from-json
 
 // ANCHOR: from-sqlx
-/// Distinguishes an outage from a wrong query. Thanks to this, `?` does the rest.
+/// Distinguishes an outage from a wrong query, so that `?` converts each to the right error.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
@@ -97,18 +97,18 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the database is at fault, which may pass, rather than the query.
+/// Whether the failure lies with the database, and may be transient, not with the query.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
-        // The next attempt prepares it for the new schema.
+        // The next attempt prepares the statement for the new schema.
         stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
-        // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
+        // SQLSTATE codes, from "Appendix A. PostgreSQL Error Codes" of the PostgreSQL manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
             // Read-only since a failover, out of memory, too many connections, closed to
             // connections, lock not available, took too long.
             Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
-            // Lost, refused, no such database, rolled back, stopping.
+            // Connection lost, login refused, no such database, rolled back, server stopping.
             Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
                 .any(|class| code.starts_with(class)),
@@ -121,7 +121,7 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
 
 // ANCHOR: stale-plan
 /// Whether the schema has changed since the statement was prepared. The database then refuses
-/// it, and has done nothing.
+/// the statement without having executed any of it.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {
         return false;
@@ -129,7 +129,7 @@ pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match error.code().as_deref() {
         // No such prepared statement.
         Some("26000") => true,
-        // The code alone says "not supported", which would be a bug of ours.
+        // The code alone means "feature not supported", which would be a bug in this service.
         Some("0A000") => {
             let error = error.try_downcast_ref::<PgDatabaseError>();
             error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")

@@ -1,4 +1,4 @@
-//! The migrations: the service brings the schema of its database up to date itself.
+//! The migrations: the service itself brings the schema of its database up to date.
 
 use std::{
     sync::{
@@ -46,14 +46,14 @@ async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), Migr
 // ANCHOR_END: migrate
 
 // ANCHOR: schema
-/// The schema. It may not be up to date yet: the service does not wait for that to start.
+/// Whether the schema is up to date. The service starts without waiting for the migrations.
 #[derive(Clone, Default)]
 pub struct Schema {
     up_to_date: Arc<AtomicBool>,
 }
 
 impl Schema {
-    /// Whether all migrations have run, and everything needed was there then.
+    /// Whether all migrations have run, and the needed columns existed afterwards.
     pub fn is_up_to_date(&self) -> bool {
         self.up_to_date.load(Ordering::Acquire)
     }
@@ -66,7 +66,7 @@ impl Schema {
             // If the connection goes silent, the database ends the session and releases the lock.
             ("idle_session_timeout", "10s"),
             ("idle_in_transaction_session_timeout", "10s"),
-            // While a migration waits for its table, every later query queues behind it.
+            // While a migration waits for a lock on its table, every later query queues behind it.
             ("lock_timeout", "1s"),
         ]);
         let (connecting, migrating) = (settings.timeout, settings.migration_timeout);
@@ -89,7 +89,7 @@ impl Schema {
     ) {
         const PAUSE: Duration = Duration::from_millis(500);
 
-        // An answer that gets lost never arrives, so each attempt has a limit.
+        // An answer can get lost, so each attempt has a time limit.
         let attempt = async || {
             timeout(migrating, migrate(database.clone(), connecting))
                 .await
@@ -115,10 +115,10 @@ impl Schema {
 // ANCHOR_END: schema
 
 // ANCHOR: in-words
-/// Whether the error may pass by itself, and its line for the log.
+/// Whether the error may be transient, and its log line.
 fn in_words(error: &MigrateError) -> (bool, String) {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
-        // For instance, a file has changed since it ran.
+        // For instance, a migration file has changed since it ran.
         return (
             false,
             format!("the migrations cannot run, trying again: {error}"),

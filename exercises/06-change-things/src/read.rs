@@ -5,8 +5,8 @@ use rocket::{State, get, serde::json::Json};
 use crate::{api_key::ApiKey, database::Database, error::Error, record::Record};
 
 // ANCHOR: read
-/// Answers the record, or 400 if the id isn't a 32-bit integer, 404 if no record has it, 503 if
-/// the database doesn't answer. Without a valid key it doesn't run.
+/// Responds with the record, or with 400 if the id isn't a 32-bit integer, 404 if no record has
+/// this id, 503 if the database doesn't answer. Doesn't run without a valid key.
 #[get("/read/<id>")]
 pub async fn read(
     _key: ApiKey,

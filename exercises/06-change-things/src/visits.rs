@@ -18,7 +18,7 @@ pub struct Visits {
     ids: Vec<i32>,
 }
 
-/// The body of the answer: how many different records the request names.
+/// The body of the answer: the number of distinct records in the request.
 #[derive(Serialize)]
 pub struct Visited {
     visited: usize,
@@ -26,8 +26,8 @@ pub struct Visited {
 // ANCHOR_END: bodies
 
 // ANCHOR: visits
-/// Marks the records with these ids, and answers how many there are. Nothing changes if one of
-/// them doesn't exist (404) or the body is invalid (400, 413, 415, 422).
+/// Marks the records with these ids as visited, and returns how many there are. Nothing changes
+/// if one of the records doesn't exist (404) or the body is invalid (400, 413, 415, 422).
 #[post("/visits", data = "<visits>")]
 pub async fn visits(
     _key: ApiKey,
@@ -62,7 +62,7 @@ pub async fn visits(
 // ANCHOR_END: visits
 
 // ANCHOR: mark
-/// Marks each of these records, and returns the ids that no record has.
+/// Marks each of these records as visited, and returns the ids that no record has.
 async fn mark(connection: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i32>> {
     let mut missing = Vec::new();
     for id in ids {

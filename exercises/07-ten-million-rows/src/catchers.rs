@@ -1,4 +1,4 @@
-//! The catchers: the answers when no handler could answer.
+//! The catchers: the answers to requests that no handler could answer.
 
 use rocket::{Request, catch, http::Status};
 
@@ -17,7 +17,7 @@ pub fn nothing_here() -> Problem {
     Problem::new(Status::NotFound, "there is nothing at this path")
 }
 
-/// Answers every other failure, above all a handler that panicked (500).
+/// Responds to every other failure, most importantly a handler that panicked (500).
 #[catch(default)]
 pub fn unexpected(status: Status, _request: &Request<'_>) -> Problem {
     Problem::new(status, "an unexpected error occurred")

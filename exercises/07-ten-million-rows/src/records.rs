@@ -19,7 +19,7 @@ pub struct Page {
 /// The page that a client asks for.
 #[derive(FromForm)]
 pub struct PageQuery {
-    /// The id before the first record.
+    /// The page begins after this id.
     after: Option<i32>,
     /// The maximum number of records on the page.
     limit: Option<i64>,
@@ -27,7 +27,7 @@ pub struct PageQuery {
 // ANCHOR_END: page-query
 
 // ANCHOR: records
-/// Answers the records with the smallest ids after `after`, at most `limit` of them.
+/// Returns the records with the smallest ids after `after`, at most `limit` of them.
 #[get("/records?<page..>")]
 pub async fn records(
     _key: ApiKey,

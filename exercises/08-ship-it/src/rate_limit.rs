@@ -1,4 +1,4 @@
-//! A rate limit for log lines that every request of an outage would repeat.
+//! A rate limit for log lines that every request would repeat during an outage.
 
 #![expect(dead_code, reason = "delete this line once events are counted")]
 

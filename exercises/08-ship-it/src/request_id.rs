@@ -1,5 +1,5 @@
-//! The request id: in the answer, and in each line of the log about the request, so that a user's
-//! report leads to the line that explains it.
+//! The request id, in the answer and in each log line about the request, so that the id in a
+//! user's report leads to the line that explains the failure.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ impl fmt::Display for RequestId {
 // ANCHOR_END: request-id
 
 // ANCHOR: request-log
-/// Gives each answer the id of its request.
+/// Adds the request id to each answer.
 pub struct RequestLog;
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Bunks: who sleeps where in the huts. It all lives in memory, and all of it is in this file.
+//! Bunks: who sleeps where in the huts. All data is in memory, and all code is in this file.
 
 use std::collections::HashMap;
 use std::env;
@@ -67,7 +67,7 @@ impl BunkService {
     }
 
     fn find_booking(&self, code: String) -> Result<Arc<Mutex<Booking>>, Box<dyn Error>> {
-        // A code is B- and a number.
+        // A code is `B-` followed by a number.
         let number: u64 = code[2..].parse().unwrap_or(0);
         let bookings = self.bookings.lock().unwrap().clone();
         match bookings.get(&format!("B-{number}")) {

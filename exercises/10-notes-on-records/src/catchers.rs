@@ -1,4 +1,4 @@
-//! The catchers: the answers when no handler could answer.
+//! The catchers: the answers to requests that no handler could answer.
 
 use rocket::{Request, catch, http::Status};
 use tracing::error;
@@ -18,7 +18,7 @@ pub fn nothing_here() -> Problem {
     Problem::new(Status::NotFound, "there is nothing at this path")
 }
 
-/// Answers every other failure, above all a handler that panicked (500).
+/// Responds to every other failure, most importantly a handler that panicked (500).
 #[catch(default)]
 pub fn unexpected(status: Status, request: &Request<'_>) -> Problem {
     error!(parent: request_span(request), "no handler has answered: {status}");

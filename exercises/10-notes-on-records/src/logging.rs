@@ -8,8 +8,8 @@ use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::Subsc
 use crate::rocket_log;
 
 // ANCHOR: logging
-/// Sets up the log. `level` is for this service's own lines; its libraries are logged from warnings
-/// up.
+/// Sets up the log. `level` applies to this service's own lines;
+/// its libraries log only warnings and errors.
 pub fn start(level: LevelFilter) {
     let heard = Targets::new()
         .with_default(LevelFilter::WARN)
@@ -25,7 +25,7 @@ pub fn start(level: LevelFilter) {
         .init();
     rocket_log::listen();
 
-    // A panic is an error like any other: without this it would be the one line that is not JSON.
+    // Logs panics as errors: without this, a panic would be the only line that isn't JSON.
     panic::set_hook(Box::new(|panic| error!("{panic}")));
 }
 // ANCHOR_END: logging

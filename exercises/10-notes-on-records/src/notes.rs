@@ -1,4 +1,4 @@
-//! `POST` and `GET /records/<id>/notes`: what wardens write about a record.
+//! `POST` and `GET /records/<id>/notes`: the notes that wardens write about a record.
 
 use std::sync::Arc;
 
@@ -79,8 +79,8 @@ fn unusable(error: json::Error<'_>) -> Error {
     }
 }
 
-/// Stores a note if there is room for it. The count locks the record: of two requests, the second
-/// sees what the first one has counted.
+/// Stores a note if there is room for it. Counting the notes locks the record: of two
+/// concurrent requests, the second sees the count of the first.
 async fn keep(connection: &mut PgConnection, id: i32, text: &str) -> sqlx::Result<Option<Note>> {
     let mut transaction = connection.begin().await?;
     let notes: i64 = sqlx::query_scalar("SELECT count(*) FROM notes WHERE record = $1")
@@ -110,7 +110,7 @@ async fn keep(connection: &mut PgConnection, id: i32, text: &str) -> sqlx::Resul
     Ok(Some(note))
 }
 
-/// Answers the beginnings of a record's notes, or of those that contain a text.
+/// Responds with previews of a record's notes, or only of those that contain a given text.
 #[get("/records/<id>/notes?<contains>")]
 pub async fn list(
     _key: ApiKey,

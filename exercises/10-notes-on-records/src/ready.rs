@@ -13,8 +13,8 @@ pub struct Ready {
     status: &'static str,
 }
 
-/// Answers 200 when the schema is up to date and the database answers in time, else 503. The log
-/// says why; the client learns only which of the two it is.
+/// Answers 200 when the schema is up to date and the database answers in time, else 503. The
+/// reason is logged; the client learns only which of these two conditions isn't met.
 #[get("/ready")]
 pub async fn ready(
     schema: &State<Schema>,

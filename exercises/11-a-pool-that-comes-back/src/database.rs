@@ -1,4 +1,4 @@
-//! The database: the connections that all requests share, and how long a request may wait for them.
+//! The database: the pool that all requests share, and how long a request can wait for it.
 
 use std::time::Duration;
 
@@ -29,18 +29,18 @@ impl Database {
     /// starts without a database.
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
-        // The database gives up shortly before we do: a connection whose query has ended is still good.
-        // Otherwise it would go on with queries whose client has gone.
+        // The database gives up shortly before we do, so the query has ended and the connection is
+        // still good. Otherwise the database would continue queries whose client has gone.
         let statement_timeout = (limit - ON_ITS_WAY).as_millis();
         let options = settings
             .url
             .clone()
             .options([("statement_timeout", statement_timeout)])
-            // An export is slow by nature. No other statement outlives the limit.
+            // Slow statements aren't logged: exports are slow by nature, and the limit ends all others.
             .log_slow_statements(LevelFilter::Off, limit);
-        // Before the pool lends a connection it asks the database whether it is still good, and again
-        // when it comes back. Each costs a round trip; `test_before_acquire` is the first, see
-        // exercise 6.
+        // The pool pings a connection before lending it, and again when
+        // the connection comes back. Each ping costs a round trip.
+        // `test_before_acquire` controls the first ping, see exercise 6.
         let pool = PgPoolOptions::new()
             .max_connections(settings.pool_size.get().into())
             .acquire_timeout(limit)
@@ -61,7 +61,7 @@ impl Database {
         match timeout(self.limit, work(&mut connection)).await {
             Ok(result) => {
                 if result.as_ref().is_err_and(is_stale_plan) {
-                    // A new connection plans its statements for the schema that is there now.
+                    // A new connection prepares its statements for the current schema.
                     connection.close_on_drop();
                 }
                 Ok(result?)
@@ -75,8 +75,8 @@ impl Database {
     }
 
     // ANCHOR: read
-    /// The same for `work` that only reads, and may run twice: when the schema has changed since its
-    /// statement was prepared, the statement is prepared anew.
+    /// Like [`Database::run`], for `work` that only reads, so it can run twice: if the schema has
+    /// changed since the statement was prepared, the statement is prepared again.
     ///
     /// # Errors
     /// As for [`Database::run`].
@@ -128,7 +128,7 @@ impl Database {
 }
 
 /// Whether the connection is still good. The ping ends a transaction that `work` has left
-/// open: sqlx sends the rollback with whatever comes next.
+/// open: sqlx sends the pending rollback along with the next command.
 #[expect(dead_code, reason = "delete these lines once `run` asks this")]
 async fn is_good_after(error: &sqlx::Error, connection: &mut PgConnection) -> bool {
     let is_an_answer = matches!(error, sqlx::Error::Database(_)) && !is_stale_plan(error);

@@ -90,7 +90,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
     }
 }
 
-/// Adds the routes that need another service. Without that service, their paths answer 404.
+/// Adds the routes that need another service. If it isn't configured, their paths answer 404.
 fn with_prices(service: Rocket<Build>, prices: Prices) -> Rocket<Build> {
     service
         .manage(prices)

@@ -7,9 +7,9 @@ use serde::{
 };
 
 // ANCHOR: object
-/// A `T` that was an object in the JSON. By itself serde accepts a list for a struct as well, its
-/// first element for the first field: `[[1, 2]]` for `{"ids":[1,2]}`. Of members with the same name
-/// the last one counts.
+/// A `T` read from a JSON object. By itself, serde also reads a struct from a list, with the
+/// first element for the first field: `[[1, 2]]` for `{"ids":[1,2]}`. If several members have
+/// the same name, the last one counts.
 pub struct Object<T>(pub T);
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Object<T> {

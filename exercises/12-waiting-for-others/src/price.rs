@@ -17,9 +17,9 @@ pub struct PricedRecord {
 // ANCHOR_END: priced-record
 
 // ANCHOR: price
-/// Answers the record with its price. Otherwise 400 and 404 as for `/read/<id>`, 502 if there is no
-/// price, 503 if the database doesn't answer or too many requests wait for prices, 504
-/// if it takes too long.
+/// Responds with the record and its price. Otherwise 400 and 404 as for `/read/<id>`, 502 if
+/// there is no price, 503 if the database doesn't answer or too many requests are waiting for
+/// prices, 504 if the price takes too long.
 #[get("/price/<id>")]
 pub async fn price(
     _key: ApiKey,

@@ -1,5 +1,5 @@
-//! The request id: in the answer, and in each line of the log about the request, so that a user's
-//! report leads to the line that explains it.
+//! The request id, in the answer and in each log line about the request, so that the id in a
+//! user's report leads to the line that explains the failure.
 
 use std::{fmt, time::Instant};
 
@@ -31,7 +31,7 @@ impl RequestId {
     }
 }
 
-/// A client's id ends up in the log, so only an unambiguous one is accepted.
+/// A client's id ends up in the log, so only short ids of harmless characters are accepted.
 fn is_usable(id: &str) -> bool {
     (1..=64).contains(&id.len())
         && id
@@ -47,7 +47,7 @@ impl fmt::Display for RequestId {
 // ANCHOR_END: request-id
 
 // ANCHOR: request-log
-/// Gives each answer the id of its request, and logs the request with `LOG_LEVEL=info`.
+/// Adds the request id to each answer, and logs the request with `LOG_LEVEL=info`.
 pub struct RequestLog;
 
 /// When a request arrived.

@@ -43,7 +43,7 @@ pub async fn converse(
     _shutdown: Shutdown,
 ) -> Option<CloseCode> {
     let (outgoing, mut incoming) = socket.split();
-    // This is one of four things that may end the conversation.
+    // This is one of four ways in which the conversation can end.
     let code = listen(&mut incoming, peer.room, &peer.name).await;
     // From here on the name is free.
     drop(peer);
@@ -60,14 +60,14 @@ async fn listen(_incoming: &mut Incoming, room: &Room, name: &str) -> Option<Clo
     todo!("what {name} says, as long as it is there: after {limit:?} of silence it is not")
 }
 
-/// Sends the peer the messages in its inbox, and regular pings, until it takes no more.
+/// Sends the peer the messages in its inbox, and regular pings, until sending fails.
 async fn speak(_outgoing: &mut Outgoing, _inbox: &mut mpsc::Receiver<Arc<str>>, period: Duration) {
     todo!("what the peer is to hear, and a question every {period:?}")
 }
 // ANCHOR_END: converse
 
 // ANCHOR: pass-on
-/// Carries out a request of this peer, or tells it why not. Returns how many inboxes that took.
+/// Delivers this peer's message, or tells the peer why not. Returns how many inboxes that took.
 fn pass_on(room: &Room, name: &str, json: &str) -> usize {
     match message::read(json) {
         Ok(message::Message { to: None, text }) => room.broadcast(name, &delivered(name, &text)),
@@ -86,14 +86,14 @@ fn pass_on(room: &Room, name: &str, json: &str) -> usize {
 // ANCHOR_END: pass-on
 
 // ANCHOR: pace
-/// The cost of a message for its sender, per inbox that it goes to: 5 000 of them per second.
+/// The cost of a message for its sender, per recipient inbox: at most 5 000 inboxes per second.
 const COST: Duration = Duration::from_micros(200);
 
 /// The rate limit of a sending peer, so that readers can keep up.
 struct Pace {
-    /// The time up to which its messages have used up its budget.
+    /// The time until which the peer's budget is used up.
     spent_until: Instant,
-    /// How far ahead of the clock that time may be.
+    /// How far ahead of the clock `spent_until` can be.
     ahead: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! `GET /health`: the process is alive. It asks no other service, so an outage elsewhere doesn't make it lie.
+//! `GET /health`: the process is alive. It calls no other service, so none can make it fail.
 
 use rocket::{get, serde::json::Json};
 use serde::Serialize;

@@ -14,8 +14,8 @@ use crate::{
 const MAX_NAME_BYTES: usize = 32;
 
 // ANCHOR: peers
-/// Upgrades the connection to a WebSocket. Otherwise 400 for an invalid name, 409 for one that
-/// another peer has, and 426 if the request doesn't ask for an upgrade.
+/// Upgrades the connection to a WebSocket. Otherwise answers 400 for an invalid name, 409 for a
+/// name that is in use, and 426 if the request doesn't ask for an upgrade.
 #[get("/peers/<name>")]
 pub fn peers<'r>(
     _key: ApiKey,
@@ -31,7 +31,7 @@ pub fn peers<'r>(
     }
     let socket = socket.ok_or(Error::UpgradeRequired)?;
     let peer = room.enter(name).ok_or(Error::NameInUse)?;
-    // Rocket runs the conversation when the handler has left its span.
+    // Rocket runs the conversation after the handler has returned, outside of the request's span.
     let span = Span::current();
     let conversation = |stream| {
         let conversation = async {
@@ -43,17 +43,17 @@ pub fn peers<'r>(
         Box::pin(conversation.instrument(span)) as _
     };
     let channel = socket.config(limits()).channel(conversation);
-    // Rocket sets this status itself, but only after the answer has been logged.
+    // Rocket would set this status itself, but only after the response has been logged.
     Ok((Status::SwitchingProtocols, channel))
 }
 
-/// A WebSocket begins with a GET. Without this route Rocket would answer a HEAD like one.
+/// A WebSocket starts with a GET. Without this route, Rocket would treat a HEAD like a GET.
 #[head("/peers/<_>")]
 pub fn peers_head(_key: ApiKey) -> Error {
     Error::UpgradeRequired
 }
 
-/// Logs that a socket has ended, with `LOG_LEVEL=info`: the answer was logged when it was opened.
+/// Logs the end of a socket at level `info`. The request was already logged at the upgrade.
 fn log_end(opened_at: Instant, code: Option<CloseCode>) {
     info!(
         milliseconds = opened_at.elapsed().as_secs_f64() * 1000.0,
@@ -82,8 +82,8 @@ fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
-/// The memory limits of one connection. By default the library buffers 64 MB for a message,
-/// and any amount of what a peer does not take.
+/// The memory limits of one connection. By default, the library buffers up to 64 MB
+/// of a message, and an unlimited amount of data that a slow peer doesn't read.
 fn limits() -> Config {
     Config {
         max_message_size: Some(MAX_MESSAGE_BYTES),

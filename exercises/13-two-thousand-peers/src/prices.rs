@@ -1,5 +1,5 @@
-//! The prices, which come from another service: one client for all requests, a bounded number of calls at a time, and a limit
-//! for each.
+//! The prices, which come from another service: one client for all requests, a bounded number
+//! of concurrent calls, and a time limit for each call.
 
 use std::time::Duration;
 
@@ -16,16 +16,16 @@ use crate::{error::Error, object::Object, settings::PriceSettings};
 const MAX_ANSWER_BYTES: usize = 4096;
 
 // ANCHOR: prices
-/// The client of the service of prices, shared by all requests.
+/// The client of the price service, shared by all requests.
 pub struct Prices {
-    /// One client for all requests, since it keeps the open connections.
+    /// Shared by all requests, because the client keeps a pool of open connections.
     client: Client,
     url: String,
-    /// One permit for each call that may be under way.
+    /// Limits the concurrent calls: one permit per call.
     places: Semaphore,
     wait: Duration,
     limit: Duration,
-    /// How long a request for a record with its price may take as a whole.
+    /// The maximum duration of a whole request for a record with its price.
     pub deadline: Duration,
 }
 
@@ -57,7 +57,7 @@ impl Prices {
     /// The price of the record with this id, in cents.
     ///
     /// # Errors
-    /// There's no permit for the call in time, its answer is late, or it contains no price.
+    /// The call gets no permit in time, or its answer is late or contains no price.
     pub async fn of(&self, id: i32) -> Result<i64, Error> {
         // Dropping `_place` returns the permit: at the end, or when this future is dropped.
         let Ok(Ok(_place)) = timeout(self.wait, self.places.acquire()).await else {
@@ -69,7 +69,7 @@ impl Prices {
         }
     }
 
-    /// Makes one call. If dropped before the answer arrives, it closes the connection.
+    /// Makes one call. Dropping the future before the answer arrives closes the connection.
     async fn call(&self, id: i32) -> Result<i64, Error> {
         let url = format!("{}/prices/{id}", self.url);
         let mut answer = self.client.get(url).send().await?;
@@ -91,7 +91,7 @@ impl Prices {
 // ANCHOR_END: prices
 
 // ANCHOR: answer
-/// The answer of the service of prices. Other members are ignored.
+/// The answer of the price service. Other members are ignored.
 #[derive(Deserialize)]
 struct Price {
     id: i32,

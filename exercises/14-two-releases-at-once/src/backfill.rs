@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sqlx::PgConnection;
 
-/// The maximum number of rows per transaction: locked while it runs, and redone if it is killed.
+/// The maximum number of rows per transaction: locked until it ends, redone if it is aborted.
 const BATCH: i64 = 1000;
 
 /// The minimum pause after a batch, and the pause before locked rows are tried again.
@@ -14,8 +14,8 @@ const AGAIN: Duration = Duration::from_millis(500);
 // ANCHOR: backfill
 /// Returns when every visit has a time.
 ///
-/// The rows themselves show what is left to do. So it resumes where it was killed, and several
-/// instances can share the work.
+/// The rows themselves show what is left to do. So the backfill resumes
+/// where it was interrupted, and several instances can share the work.
 ///
 /// # Errors
 /// The database does not answer.
@@ -26,8 +26,8 @@ pub async fn run(connection: &mut PgConnection) -> sqlx::Result<()> {
     )
 }
 
-/// Gives the next visits after this id a time, that of the first migration of release 2: they happened
-/// then or earlier. Returns the last of their ids; `None` if no unlocked ones are left.
+/// Backfills the next visits after this id with the time of release 2's first migration: they
+/// happened then or earlier. Returns the last id, or `None` if no unlocked visits are left.
 async fn batch(connection: &mut PgConnection, after: i64) -> sqlx::Result<Option<i32>> {
     todo!("a time for the next {BATCH} visits after {after}, by {connection:?}")
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::{moving::has_old_column, settings::Settings, start, statements::VisitedFrom};
 
-/// How long to wait before the next attempt to get the table.
+/// How long to wait before the next attempt to lock the table.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The reason why the old column stays.
@@ -22,7 +22,7 @@ enum Refusal {
     Database(#[from] sqlx::Error),
 }
 
-/// Exit code 0 when the old column is gone, else 1 and the reason on standard error.
+/// Returns exit code 0 if the old column is gone, else 1, with the reason on standard error.
 pub async fn run(settings: &Settings) -> ExitCode {
     match contract(&settings.database.url).await {
         Ok(()) => {
@@ -33,7 +33,7 @@ pub async fn run(settings: &Settings) -> ExitCode {
     }
 }
 
-/// Tries again while another session holds the table.
+/// Drops the old column. Retries while another session holds a lock on the table.
 async fn contract(database: &PgConnectOptions) -> Result<(), Refusal> {
     let database = database.clone().options([("lock_timeout", "100ms")]);
     let mut connection = database.connect().await?;
@@ -49,20 +49,20 @@ async fn contract(database: &PgConnectOptions) -> Result<(), Refusal> {
 }
 
 // ANCHOR: take-away
-/// Drops the trigger and the column in one transaction. Once the table is locked, no session can begin
-/// to read the column without having been checked.
+/// Drops the trigger and the column in one transaction. The check for readers runs
+/// again once the table is locked: from then on, no new session can read the column.
 async fn take_away(connection: &mut PgConnection) -> Result<(), Refusal> {
     todo!("lock the table on {connection:?}, ask once more, drop both, all in one transaction")
 }
 // ANCHOR_END: take-away
 
 // ANCHOR: readers
-/// The names of people's and tools' sessions, which read no column by themselves.
+/// The application names that people and tools use. Their sessions don't depend on the column.
 const PEOPLE: [&str; 3] = ["psql", "pg_dump", "workshop"];
 
-/// Every session may read the old column, except those of instances known not to. Unknown sessions
-/// count as well: release 1 has no name, and PostgreSQL hides the type of another role's session. The
-/// server's own sessions, autovacuum for instance, have no user.
+/// Fails while any session could read the old column, unless it is known not to. Unknown
+/// sessions count: release 1 sets no name, and PostgreSQL hides the type of another role's
+/// session. The server's own sessions, such as autovacuum, don't count: they have no user.
 async fn nobody_reads_it(connection: &mut PgConnection) -> Result<(), Refusal> {
     let current = VisitedFrom::VisitedAt.application_name();
     todo!("ask {connection:?} for sessions that are neither {current} nor one of {PEOPLE:?}")

@@ -1,4 +1,4 @@
-//! The migrations: the service brings the schema of its database up to date itself.
+//! The migrations: the service itself brings the schema of its database up to date.
 
 use std::{
     sync::{
@@ -34,17 +34,17 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(500);
 
 // ANCHOR: migrate
-/// Runs the files in `migrations/`, which are compiled into the program, unless this database has
-/// them already. Then queries the needed columns by name.
+/// Runs the files in `migrations/`, which are compiled into the program, unless this database
+/// has them already. Then checks that the required columns exist by selecting them by name.
 ///
-/// A later release may have migrated already, and there must be a way back from it: its migrations are
-/// ignored. This release can only fail if a column that it needs was dropped.
+/// A later release may have migrated this database already. Its migrations are ignored, so
+/// that a rollback to this release works, unless a column that this release needs was dropped.
 ///
-/// Returns how many visits have no time yet.
+/// Returns the number of visits that have no time yet.
 ///
-/// `run` takes a lock in the database first: of two services that start at the same time, one waits
-/// for the other. A migration that fails or times out leaves the lock on its connection. So it has a
-/// connection of its own, which is closed afterwards.
+/// `run` takes a lock in the database first: if two services start at the same time,
+/// one waits for the other. A migration that fails or times out leaves the lock on
+/// its connection, so it gets a connection of its own, which is closed afterwards.
 async fn migrate(
     database: PgConnectOptions,
     from: VisitedFrom,
@@ -68,14 +68,14 @@ async fn migrate(
 // ANCHOR_END: migrate
 
 // ANCHOR: schema
-/// The schema. It may not be up to date yet: the service does not wait for that to start.
+/// Whether the schema is up to date. The service starts without waiting for the migrations.
 #[derive(Clone, Default)]
 pub struct Schema {
     up_to_date: Arc<AtomicBool>,
 }
 
 impl Schema {
-    /// Whether all migrations have run, and everything needed was there then.
+    /// Whether all migrations have run, and the needed columns existed afterwards.
     pub fn is_up_to_date(&self) -> bool {
         self.up_to_date.load(Ordering::Acquire)
     }
@@ -88,7 +88,7 @@ impl Schema {
             // If the connection goes silent, the database ends the session and releases the lock.
             ("idle_session_timeout", "10s"),
             ("idle_in_transaction_session_timeout", "10s"),
-            // While a migration waits for its table, every later query queues behind it.
+            // While a migration waits for a lock on its table, every later query queues behind it.
             ("lock_timeout", "1s"),
         ]);
         let (connecting, migrating) = (settings.timeout, settings.migration_timeout);
@@ -103,8 +103,8 @@ impl Schema {
         })
     }
 
-    /// Migrates, and retries until it succeeds. The new column is then filled in the background;
-    /// an instance that reads it isn't ready before that.
+    /// Migrates, and retries until it succeeds. Then backfills the new column; an
+    /// instance that reads the new column isn't ready before the backfill is done.
     async fn bring_up_to_date(
         self,
         database: PgConnectOptions,
@@ -112,7 +112,7 @@ impl Schema {
         connecting: Duration,
         migrating: Duration,
     ) {
-        // An answer that gets lost never arrives, so each attempt has a limit.
+        // An answer can get lost, so each attempt has a time limit.
         let attempt = async || {
             timeout(migrating, migrate(database.clone(), from, connecting))
                 .await
@@ -156,9 +156,9 @@ impl Schema {
 }
 // ANCHOR_END: schema
 
-/// Returns when every visit has a time, and tries again until then.
+/// Backfills, with retries, until every visit has a time.
 async fn fill(database: PgConnectOptions, limit: Duration) {
-    // From here on, waiting for a lock blocks no one else.
+    // No lock timeout from here on: while this session waits for a lock, it blocks no other one.
     let patient = database.options([("lock_timeout", "0")]);
     let attempt = async || {
         timeout(limit, moving::bring_along(&patient))
@@ -176,19 +176,19 @@ async fn fill(database: PgConnectOptions, limit: Duration) {
     }
 }
 
-/// The sessions that hold the table a migration waits for.
+/// The sessions that hold a lock on the table that a migration waits for.
 async fn blockers(database: &PgConnectOptions) -> sqlx::Result<String> {
     in_the_way(&mut database.connect().await?).await
 }
 
-/// The log's line about the sessions that are in the way.
+/// The log message that the blocking sessions are appended to.
 const LOCK: &str = "the migrations wait for a lock";
 
 // ANCHOR: in-words
-/// Whether the error may pass by itself, and its line for the log.
+/// Whether the error may be transient, and its log line.
 fn in_words(error: &MigrateError) -> (bool, String) {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
-        // For instance, a file has changed since it ran.
+        // For instance, a migration file has changed since it ran.
         return (
             false,
             format!("the migrations cannot run, trying again: {error}"),

@@ -6,11 +6,11 @@ use crate::{backfill, index};
 
 // ANCHOR: moving
 // ANCHOR: bring-along
-/// Builds the index, then fills the new column. It has a connection of its own, beside those of the
-/// requests, so it takes none when there is nothing to do.
+/// Builds the index, then backfills the new column. Uses a connection of its own,
+/// outside of the pool for requests, and closes it at once if there is nothing to do.
 ///
 /// # Errors
-/// The database does not answer. What is done stays done.
+/// The database does not answer. Committed batches stay committed.
 pub async fn bring_along(database: &PgConnectOptions) -> sqlx::Result<()> {
     let mut connection = database.connect().await?;
     if left(&mut connection).await? == 0 {
@@ -21,7 +21,7 @@ pub async fn bring_along(database: &PgConnectOptions) -> sqlx::Result<()> {
 }
 // ANCHOR_END: bring-along
 
-/// How many visits are left to fill: none before the expand, and none after the contract step.
+/// The number of visits left to backfill: 0 before the expand and after the contract step.
 ///
 /// # Errors
 /// The database does not answer.

@@ -1,4 +1,4 @@
-//! The database: the connections that all requests share, and how long a request may wait for them.
+//! The database: the pool that all requests share, and how long a request can wait for it.
 
 use std::time::Duration;
 
@@ -28,15 +28,15 @@ impl Database {
     /// starts without a database.
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
-        // The database gives up shortly before we do: a connection whose query has ended is still good.
-        // Otherwise it would go on with queries whose client has gone.
+        // The database gives up shortly before we do, so the query has ended and the connection is
+        // still good. Otherwise the database would continue queries whose client has gone.
         let statement_timeout = (limit - ON_ITS_WAY).as_millis();
         let options = settings
             .url
             .clone()
             .options([("statement_timeout", statement_timeout)])
-            // The telemetry shows slow queries. And when sqlx asks whether its lines are logged, the next span
-            // gets lost (tracing #2519).
+            // Spans already show slow queries. Besides, when sqlx checks whether its log lines are enabled,
+            // the next span gets lost (tracing #2519).
             .disable_statement_logging();
         let size = settings.pool_size.get().into();
         let pool = Pool::new(options, size, limit);
@@ -44,8 +44,8 @@ impl Database {
         Database { pool, limit }
     }
 
-    /// Lends a connection to `work`, and returns it to the pool if it is still good. Otherwise it is
-    /// closed. `summary` names the work in two or three words, and only these are shown to others.
+    /// Lends a connection to `work`, and returns it to the pool if it is still usable. Otherwise it
+    /// is closed. Telemetry shows only the `summary`, which names the work in two or three words.
     ///
     /// # Errors
     /// There is no connection within the time limit, `work` takes longer than the time limit, or
@@ -74,8 +74,8 @@ impl Database {
     }
 
     // ANCHOR: read
-    /// The same for `work` that only reads, and may run twice: when the schema has changed since its
-    /// statement was prepared, the statement is prepared anew.
+    /// Like [`Database::run`], for `work` that only reads, so it can run twice: if the schema has
+    /// changed since the statement was prepared, the statement is prepared again.
     ///
     /// # Errors
     /// As for [`Database::run`].
@@ -107,9 +107,9 @@ impl Database {
         Ok(())
     }
 
-    /// Lends a connection without a time limit, for a query with many rows. It is closed afterwards,
-    /// not reused: all remaining rows would first have to be read, and nobody needs
-    /// them.
+    /// Lends a connection without a time limit, for a query with many rows. It is closed
+    /// afterwards, not reused: before the connection could be reused, all remaining rows would have
+    /// to be read, and nobody needs them.
     ///
     /// # Errors
     /// There is no connection within the time limit, or the database does not answer.
@@ -123,7 +123,7 @@ impl Database {
         Ok(lent)
     }
 
-    /// A connection of the pool. Your task: the wait for it is a span of its own.
+    /// Takes a connection from the pool. Your task: wrap the wait for it in a span of its own.
     async fn lend(&self) -> Result<Lent, Error> {
         self.pool.lend().await
     }
@@ -134,13 +134,13 @@ impl Database {
     }
 }
 
-/// Your task: the span of a database query.
+/// Your task: create the span of a database query.
 pub fn query_span(_summary: &'static str) -> Span {
     Span::none()
 }
 
 /// Whether the connection is still good. The ping ends a transaction that `work` has left
-/// open: sqlx sends the rollback with whatever comes next.
+/// open: sqlx sends the pending rollback along with the next command.
 async fn is_good_after(error: &sqlx::Error, connection: &mut PgConnection) -> bool {
     let is_an_answer = matches!(error, sqlx::Error::Database(_)) && !is_stale_plan(error);
     is_an_answer && connection.ping().await.is_ok()

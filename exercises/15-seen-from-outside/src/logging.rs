@@ -1,4 +1,4 @@
-//! The log: one JSON object per line, on standard error. From the same `tracing` come the spans of the telemetry.
+//! The log: one JSON object per line, on standard error. `tracing` also provides the spans.
 
 use std::{io, panic};
 
@@ -9,9 +9,9 @@ use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::Subsc
 use crate::rocket_log;
 
 // ANCHOR: logging
-/// Sets up the log and the telemetry. `heard` filters the lines.
+/// Sets up the log and the telemetry. `heard` filters the log lines.
 ///
-/// Your task: a second layer makes spans with `tracer`, and `heard` doesn't filter these.
+/// Your task: add a second layer that creates spans with `tracer`, not filtered by `heard`.
 pub fn start(heard: Targets, _tracer: SdkTracer) {
     let lines = fmt::layer()
         .json()
@@ -24,7 +24,7 @@ pub fn start(heard: Targets, _tracer: SdkTracer) {
         .init();
     rocket_log::listen();
 
-    // A panic is an error like any other: without this it would be the one line that is not JSON.
+    // Logs panics as errors: without this, a panic would be the only line that isn't JSON.
     panic::set_hook(Box::new(|panic| error!("{panic}")));
 }
 // ANCHOR_END: logging

@@ -1,22 +1,22 @@
-//! The metrics of all requests together: their number, their duration, and how many are under way.
+//! The metrics across all requests: their number, their duration, and how many are in progress.
 
 use rocket::{
     Data, Request, Response, async_trait,
     fairing::{Fairing, Info, Kind},
 };
 
-/// The buckets that the semantic conventions advise, in seconds.
+/// The histogram buckets that the semantic conventions recommend, in seconds.
 #[expect(dead_code, reason = "your histogram needs it; then delete this")]
 const SECONDS: [f64; 14] = [
     0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
 ];
 
 // ANCHOR: measures
-/// Measures each request, by its route. By its path, each id would be a series of its own.
+/// Measures requests per route. Measured per path, each id would be a time series of its own.
 pub struct Measures;
 
 impl Measures {
-    /// Your task: a histogram and an up-down counter of the global meter.
+    /// Your task: create a histogram and an up-down counter with the global meter.
     pub fn new() -> Measures {
         Measures
     }
@@ -31,10 +31,10 @@ impl Fairing for Measures {
         }
     }
 
-    /// Your task: one more request is under way, until it ends, whichever way it ends.
+    /// Your task: count this request as active until it ends, whichever way it ends.
     async fn on_request(&self, _request: &mut Request<'_>, _data: &mut Data<'_>) {}
 
-    /// Your task: record the duration of the request, and how it was answered.
+    /// Your task: record the duration of the request, with its route and the response status.
     async fn on_response<'r>(&self, _request: &'r Request<'_>, _response: &mut Response<'r>) {}
 }
 // ANCHOR_END: measures

@@ -1,5 +1,5 @@
-//! The span of a request: its start, its end, and the layer around each handler that runs it inside. Each line that is logged inside
-//! it has the ids of request and trace, also those of libraries, which know nothing of requests.
+//! The span of a request, from its start to its end, and the wrapper that runs each handler in
+//! it. Every log line inside has the request id and the trace id, even lines from libraries.
 
 use rocket::{
     Data, Request, Route, async_trait,
@@ -13,13 +13,13 @@ use crate::request_id::RequestId;
 // ANCHOR: request-span
 /// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
 ///
-/// Your task: the span has a name, a kind, attributes, and the parent that `trace_context` finds, and the
-/// log has the id of its trace.
+/// Your task: give the span a name, a kind, attributes, and the parent
+/// that `trace_context` finds. The log lines need the trace id as well.
 pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     request.local_cache(|| error_span!("request", request_id = %RequestId::of(request)))
 }
 
-/// Your task: record in the span how the request was answered.
+/// Your task: record the response status in the span.
 pub fn answered(_request: &Request<'_>, _status: Status) {}
 
 /// The route of this request with the names of its parameters, such as `/read/{id}`.
@@ -34,8 +34,8 @@ pub fn route_of(request: &Request<'_>) -> Option<String> {
 // ANCHOR_END: request-span
 
 // ANCHOR: in-span
-/// The handler of a route, run in the span of its request. The guards, and the responder that turns the
-/// result into an answer, run inside it as well: Rocket's macros put them into the handler.
+/// The handler of a route, run in the span of its request. Guards, and the responder that turns
+/// the result into an answer, run there too: Rocket's macros put them into the handler.
 #[derive(Clone)]
 struct InSpan(Box<dyn Handler>);
 
@@ -47,8 +47,8 @@ impl Handler for InSpan {
     }
 }
 
-/// Runs the handlers of these routes in spans. A fairing cannot: it sees a request before its handler
-/// and after it, never around it.
+/// Runs the handlers of these routes in spans. A fairing can't do this: it runs before a
+/// handler and after it, but can't wrap it.
 pub fn in_spans(mut routes: Vec<Route>) -> Vec<Route> {
     for route in &mut routes {
         route.handler = Box::new(InSpan(route.handler.clone()));

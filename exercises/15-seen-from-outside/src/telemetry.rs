@@ -1,4 +1,4 @@
-//! The telemetry: where spans and metrics go, which traces are kept, and how the last spans are sent before the service ends.
+//! Telemetry: where spans and metrics go, which traces are sampled, and the flush at shutdown.
 
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{ExporterBuildError, MetricExporter, SpanExporter, WithHttpConfig};
@@ -32,7 +32,7 @@ struct Exporters {
 }
 
 impl Exporters {
-    /// `None` without a collector.
+    /// Returns `None` if no collector is configured.
     fn new(settings: &TelemetrySettings) -> Result<Option<Exporters>, NoTelemetry> {
         if !settings.is_sent {
             return Ok(None);
@@ -49,23 +49,23 @@ impl Exporters {
 // ANCHOR_END: exporters
 
 // ANCHOR: telemetry
-/// The providers of spans and metrics. Without a collector, both still exist, and nothing is
-/// sent: log lines still have a trace id, and `/metrics` still answers.
+/// The providers of spans and metrics. They exist even without a collector: then
+/// nothing is sent, but log lines still have a trace id, and `/metrics` still works.
 pub struct Telemetry {
     spans: SdkTracerProvider,
     metrics: SdkMeterProvider,
 }
 
 impl Telemetry {
-    /// Starts the threads that send. The variables `OTEL_…` say how often and how much; the SDK reads
-    /// them itself.
+    /// Starts the exporting threads. The SDK itself reads the `OTEL_…` variables that set how often
+    /// and how much they send.
     pub fn start(settings: &TelemetrySettings) -> Result<Telemetry, NoTelemetry> {
         let _exporters = Exporters::new(settings)?;
         let share = Sampler::TraceIdRatioBased(settings.share);
         let service = Resource::builder()
             .with_service_name(settings.service_name.clone())
             .build();
-        // Your task: send and show metrics, send spans, and follow the sampling decision of the caller.
+        // Your task: send and expose metrics, send spans, and follow the caller's sampling decision.
         Ok(Telemetry {
             metrics: SdkMeterProvider::builder()
                 .with_resource(service.clone())
@@ -82,8 +82,8 @@ impl Telemetry {
         self.spans.tracer("records")
     }
 
-    /// Your task: send what is left, and wait for it only as long as the shutdown of a service may be
-    /// delayed.
+    /// Your task: flush the remaining spans and metrics, but limit how long this may delay the
+    /// shutdown of the service.
     pub async fn shutdown(self) {
         drop(self.metrics);
     }

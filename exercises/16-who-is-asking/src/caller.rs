@@ -1,4 +1,4 @@
-//! The caller, and what they may do: two guards, the second built on the first.
+//! The caller, and their permissions: two guards, one built on the other.
 
 use std::marker::PhantomData;
 
@@ -19,7 +19,7 @@ use crate::{
 // ANCHOR: caller
 /// The caller: a subject that the issuer names, or the owner of an API key.
 pub enum Caller {
-    /// All keys are alike: they allow everything, and identify no one.
+    /// A caller with an API key. All keys are alike: they allow everything, and identify no one.
     Key,
     /// A subject and its scopes, as the token says.
     Token {
@@ -48,7 +48,7 @@ impl<'r> FromRequest<'r> for Caller {
 }
 // ANCHOR_END: caller
 
-/// The caller by their API key.
+/// Authenticates a caller with an API key.
 async fn by_key(request: &Request<'_>) -> Outcome<Caller, Refused> {
     match request.guard::<ApiKey>().await {
         Outcome::Success(_key) => Outcome::Success(Caller::Key),
@@ -64,7 +64,7 @@ async fn by_key(request: &Request<'_>) -> Outcome<Caller, Refused> {
 
 /// A scope that a handler can require of a caller.
 pub trait Scope: Send + Sync + 'static {
-    /// Its name in tokens.
+    /// The name of the scope in tokens.
     const NAME: &'static str;
 }
 
@@ -83,7 +83,7 @@ impl Scope for WriteRecords {
 }
 
 // ANCHOR: allowed
-/// The proof that a caller has this scope: a handler that takes one runs only then.
+/// Proof that the caller has the scope `S`: without it, a handler with this guard doesn't run.
 pub struct Allowed<S>(PhantomData<S>);
 
 #[async_trait]

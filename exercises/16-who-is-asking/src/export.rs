@@ -1,4 +1,4 @@
-//! `GET /records/export`: all records, one per line, while the database still reads them.
+//! `GET /records/export`: streams all records, one per line, while the database reads them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -37,7 +37,7 @@ use crate::{
 const CHUNK: usize = 64 * 1024;
 
 // ANCHOR: exports
-/// How many exports may run, and how long: each keeps a connection until it ends.
+/// Limits the number and duration of exports, because each keeps a connection until it ends.
 pub struct Exports {
     permits: Arc<Semaphore>,
     /// The maximum wait for a permit, and for the next rows.
@@ -49,7 +49,7 @@ pub struct Exports {
 }
 
 impl Exports {
-    /// Half of the connections, so that the other half stays free for reads.
+    /// Exports get half of the connections, so that the other half stays free for reads.
     pub fn new(settings: &Settings) -> Exports {
         let permits = (settings.database.pool_size.get() / 2).max(1);
         Exports {
@@ -60,7 +60,7 @@ impl Exports {
         }
     }
 
-    /// A permit to export, until it is dropped.
+    /// Waits for a permit to export. Dropping the permit releases it.
     async fn permit(&self) -> Result<OwnedSemaphorePermit, Error> {
         let permit = Arc::clone(&self.permits).acquire_owned();
         match timeout(self.database_timeout, permit).await {
@@ -69,7 +69,7 @@ impl Exports {
         }
     }
 
-    /// The client of one export, and the channel of the chunks that are still to be sent to it.
+    /// The client of one export, and the receiver of the chunks that are still to be sent.
     fn client(&self) -> (Client, Receiver<Vec<u8>>) {
         let (chunks, handed_over) = mpsc::channel(1);
         let timeout = self.client_timeout;
@@ -79,7 +79,7 @@ impl Exports {
 // ANCHOR_END: exports
 
 // ANCHOR: after
-/// The id after which an export begins. Without one, even the smallest id comes after it.
+/// The id after which an export begins. The default comes before even the smallest id.
 pub struct After(i64);
 
 impl FromFormField<'_> for After {
@@ -95,13 +95,13 @@ impl FromFormField<'_> for After {
 // ANCHOR_END: after
 
 // ANCHOR: export
-/// Answers the records after an id, or all of them, ordered by id; 503 when the database does not
-/// answer, or too many exports run already.
+/// Streams the records after an id, or all of them, ordered by id; 503 when the database does
+/// not answer, or too many exports are already running.
 ///
-/// The rows are read in a task of their own. It waits while the client is slow, so there are never
-/// more than a few chunks in memory; it gives up when the client takes none for too long, and when the
-/// deadline has come. When the client goes, Rocket drops the stream, and with it `chunks`: the task
-/// ends, and so does its query.
+/// A separate task reads the rows. The task waits while the client is slow, so there are never
+/// more than a few chunks in memory, and gives up when the client takes none for too long, or
+/// at the deadline. When the client disconnects, Rocket drops the stream, and `chunks` with it:
+/// the task ends, and so does its query.
 #[get("/records/export?<after>")]
 pub async fn export(
     _caller: Allowed<ReadRecords>,
@@ -130,7 +130,7 @@ pub async fn export(
 
     // Until the first rows are here, an error can still set the status.
     let first = reading.next().await.transpose()?;
-    // Rocket sends the rest when the handler has left its span.
+    // Rocket sends the remaining lines after the handler has left its span.
     let span = Span::current();
     let lines = ByteStream! {
         if let Some(first) = first {
@@ -147,8 +147,8 @@ fn nd_json() -> ContentType {
     ContentType::new("application", "x-ndjson")
 }
 
-/// The last line of a failed export. The status was sent long ago, so only a line is left to
-/// report the error.
+/// The last line of a failed export. The status has already been sent,
+/// so the error can only be reported in the body.
 fn last_line(error: &Error) -> Vec<u8> {
     warn!("an export has ended early: {}", with_causes(error));
     let mut line = Vec::new();
@@ -160,16 +160,16 @@ fn last_line(error: &Error) -> Vec<u8> {
 // ANCHOR_END: export
 
 // ANCHOR: reading
-/// The task that reads, as the response sees it.
+/// The response's handle to the task that reads.
 struct Reading {
     chunks: Receiver<Vec<u8>>,
-    /// `None` once its result was reported.
+    /// `None` once the task's result has been reported.
     task: Option<JoinHandle<Result<(), Error>>>,
 }
 
 impl Reading {
-    /// The next lines, or why there are no more; none after the last ones. The task may have ended long
-    /// before a slow client gets here, so it never waits to tell the client its error.
+    /// The next lines, or the error that ended them; `None` after the last lines. The task's handle
+    /// keeps the error, so the task can end long before a slow client reads this far.
     async fn next(&mut self) -> Option<Result<Vec<u8>, Error>> {
         if let Some(lines) = self.chunks.recv().await {
             return Some(Ok(lines));
@@ -184,15 +184,15 @@ impl Reading {
 // ANCHOR_END: reading
 
 // ANCHOR: client
-/// The client, as the reading task sees it.
+/// The reading task's handle to the client.
 struct Client {
     chunks: Sender<Vec<u8>>,
     timeout: Duration,
 }
 
 impl Client {
-    /// Hands over some lines, once those before them are on their way. False when the client has
-    /// gone.
+    /// Hands over some lines, after waiting until the previous lines are on their way to the
+    /// client. Returns false if the client has disconnected.
     ///
     /// # Errors
     /// The client has taken nothing for too long.
@@ -234,7 +234,7 @@ async fn read(
     }
 }
 
-/// The lines of the next records, enough of them to be worth sending; none when all have been read.
+/// The lines of the next records, enough for one chunk; empty when all records have been read.
 async fn next_lines(
     records: &mut (impl Stream<Item = sqlx::Result<Record>> + Unpin),
 ) -> Result<Vec<u8>, Error> {
@@ -249,7 +249,7 @@ async fn next_lines(
 // ANCHOR_END: read
 
 // ANCHOR: line
-/// Adds a line: JSON, which has no line break in it, and the line break after it.
+/// Adds a value as one line: JSON that contains no line break, followed by a line break.
 fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) -> serde_json::Result<()> {
     serde_json::to_writer(&mut *lines, value)?;
     lines.push(b'\n');

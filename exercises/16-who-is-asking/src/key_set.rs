@@ -8,7 +8,7 @@ use jsonwebtoken::{
 };
 use rocket::serde::json::serde_json::{self, Value};
 
-/// A key that signs access tokens, and the one algorithm that it is used with.
+/// A key that verifies access tokens, and the only algorithm that the key is used with.
 pub struct Key {
     #[expect(
         dead_code,
@@ -18,7 +18,7 @@ pub struct Key {
     pub decoding: DecodingKey,
 }
 
-/// The keys of one answer of the issuer, by their ids.
+/// The keys from one response of the issuer, by key id.
 #[derive(Default)]
 pub struct KeySet(HashMap<String, Arc<Key>>);
 
@@ -42,9 +42,9 @@ impl KeySet {
     }
 }
 
-/// A key with its id, if it has one and is meant for signing tokens.
+/// The key with its id, or `None` if it has no id or isn't meant for signing tokens.
 fn usable(jwk: &Jwk) -> Option<(String, Arc<Key>)> {
-    // Too generous: most members of a key restrict its use.
+    // Too permissive: most members of a JWK restrict its use, and are ignored here.
     let algorithm = match &jwk.algorithm {
         AlgorithmParameters::RSA(_) => Algorithm::RS256,
         AlgorithmParameters::EllipticCurve(_) => Algorithm::ES256,

@@ -1,5 +1,5 @@
-//! The issuer's keys, cached: fetched in the background, and on demand when a token
-//! names a new one.
+//! The issuer's keys, cached: renewed in the background, and fetched on demand when a token
+//! names an unknown key.
 
 use std::{
     sync::{Arc, PoisonError, RwLock},
@@ -26,16 +26,16 @@ use crate::{
 #[expect(dead_code, reason = "delete this line once all of it is used")]
 pub struct Keys {
     issuer: Issuer,
-    /// The last good answer of the issuer. Locked only briefly, never across an `.await`.
+    /// The issuer's last valid response. Locked only briefly, never across an `.await`.
     last: RwLock<Option<Fetched>>,
-    /// Held while the issuer is asked. Inside: when that was last due to an unknown key.
+    /// Held during a fetch. Contains the time of the last fetch that an unknown key caused.
     asking: Mutex<Option<Instant>>,
     renewal: Duration,
     cooldown: Duration,
     max_age: Duration,
 }
 
-/// A good answer of the issuer.
+/// A valid response from the issuer.
 #[derive(Clone)]
 struct Fetched {
     keys: Arc<KeySet>,
@@ -48,7 +48,7 @@ struct Fetched {
 // ANCHOR_END: keys
 
 impl Keys {
-    /// Knows no key yet.
+    /// Holds no keys until the first fetch.
     pub fn new(settings: &TokenSettings) -> Keys {
         Keys {
             issuer: Issuer::new(settings),
@@ -61,12 +61,12 @@ impl Keys {
     }
 
     // ANCHOR: get
-    /// The key with this id. If it is unknown, the issuer is asked, unless it was a moment ago.
+    /// The key with this id. An unknown id triggers a fetch, unless there was one a moment ago.
     ///
     /// # Errors
-    /// The issuer has no such key, or its last answer is too old.
+    /// The issuer has no such key, or its last valid response is too old.
     pub async fn get(&self, kid: &str) -> Result<Arc<Key>, Refused> {
-        // Asks the issuer for each token: correct, but slow, and a burden on the issuer.
+        // Fetches the keys for each token: correct, but slow, and a load on the issuer.
         self.fetch().await;
         match self.current() {
             None => Err(Refused::NoKeys),
@@ -74,7 +74,7 @@ impl Keys {
         }
     }
 
-    /// The keys of the last good answer; none if it is too old, or has no usable key.
+    /// The keys of the last valid response, or `None` if it is too old or has no usable key.
     fn current(&self) -> Option<Arc<KeySet>> {
         let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
         let keys = last.clone().map(|last| last.keys);
@@ -89,8 +89,8 @@ impl Keys {
         shutdown.await;
     }
 
-    /// Asks the issuer. Its answer replaces the known keys: a withdrawn key is no longer valid.
-    /// If it doesn't answer, the known keys stay.
+    /// Fetches the keys. They replace the cached keys, so a withdrawn key is no longer valid.
+    /// If the fetch fails, the cached keys stay.
     async fn fetch(&self) {
         let at = Instant::now();
         match self.issuer.key_set().await {

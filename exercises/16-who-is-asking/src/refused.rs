@@ -23,10 +23,10 @@ pub enum Refused {
          header X-API-Key or the query parameter api_key"
     )]
     Nothing,
-    /// There are several headers, or one without a token.
+    /// There are several `Authorization` headers, or the header has no token.
     #[error("the header Authorization must be there once, with one token")]
     Unclear,
-    /// The token is invalid, for this reason. The client isn't told which.
+    /// The token is invalid. The reason is for the log: the client isn't told.
     #[error("the access token is not valid")]
     Token(Reason),
     /// The token is valid, but lacks this scope.
@@ -35,7 +35,7 @@ pub enum Refused {
     /// There is no key of the issuer to verify a token with.
     #[error("the keys of the issuer are not available")]
     NoKeys,
-    /// The guard of the API keys refused it, for this reason.
+    /// The API key guard refused the request, for this reason.
     #[error("a valid API key is required")]
     ApiKey(#[from] api_key::Refused),
 }
@@ -87,7 +87,7 @@ impl Refused {
         }
     }
 
-    /// The challenges in the answer, by RFC 6750.
+    /// The `WWW-Authenticate` challenges of the response, as RFC 6750 defines them.
     fn challenges(self) -> Vec<String> {
         let bearer = r#"Bearer realm="records""#;
         let error = |error| vec![format!(r#"{bearer}, error="{error}""#)];
@@ -104,8 +104,8 @@ impl Refused {
 }
 
 // ANCHOR: refuse
-/// A guard returns this to refuse a request. The reason is for the log, and the catcher below gives
-/// the answer.
+/// Returned by a guard to refuse a request. Logs why a token was
+/// refused, and stores the refusal for the catcher that responds.
 pub fn refuse<T>(request: &Request<'_>, refused: Refused) -> Outcome<T, Refused> {
     match refused {
         Refused::Token(reason) => info!("token refused: {reason}"),
@@ -116,7 +116,7 @@ pub fn refuse<T>(request: &Request<'_>, refused: Refused) -> Outcome<T, Refused>
     Outcome::Error((refused.status(), refused))
 }
 
-/// An answer with its challenges.
+/// A refusal as a response, with its `WWW-Authenticate` challenges.
 pub struct Refusal(Refused);
 
 impl Refusal {

@@ -1,4 +1,4 @@
-//! Verifies an access token: with a key of the issuer, by the key's use, and by the token's claims.
+//! Verifies an access token: its type, its signature by a key of the issuer, and its claims.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Tokens {
     }
 
     // ANCHOR: judge
-    /// The caller with this token.
+    /// Verifies the token, and returns the caller.
     ///
     /// # Errors
     /// The token is invalid, or there are no keys to verify it with.
@@ -62,7 +62,7 @@ impl Tokens {
         let kid = header.kid.ok_or(Refused::Token(Reason::Key))?;
         let key = self.keys.get(&kid).await?;
 
-        // Many examples do it like this. It lets strangers in.
+        // Many examples do it like this, but it accepts tokens that must be refused.
         let validation = Validation::new(header.alg);
         let decoded = decode::<Object<Claims>>(token, &key.decoding, &validation);
         let Object(claims) = decoded.map_err(|error| reason(&error))?.claims;
@@ -75,7 +75,7 @@ impl Tokens {
 }
 
 // ANCHOR: reason
-/// The library's error in a word for the log. Its own text may repeat parts of the token.
+/// One word per library error, for the log: the error's message may repeat parts of the token.
 fn reason(error: &Error) -> Refused {
     Refused::Token(match error.kind() {
         ErrorKind::InvalidAlgorithm => Reason::Algorithm,

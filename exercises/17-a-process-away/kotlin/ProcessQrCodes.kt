@@ -1,4 +1,4 @@
-// Draws QR codes with a separate program: one process per code, the text goes in and the image comes out.
+// Draws QR codes with a separate program: one process per code reads the text and writes the image.
 package workshop.qrcode
 
 import workshop.records.QrCodes

@@ -1,5 +1,5 @@
-//! The program: a text as its argument or on standard input, a PNG image with its QR code on
-//! standard output.
+//! The program: reads a text from its argument or from standard
+//! input, and writes its QR code to standard output as a PNG image.
 
 mod qr;
 
@@ -27,7 +27,7 @@ enum Error {
 }
 
 impl Error {
-    /// 2 if another text could work, 1 if not.
+    /// 2 if a different text could work, otherwise 1.
     fn exit_code(&self) -> ExitCode {
         todo!("2 or 1 for {self:?}")
     }

@@ -1,4 +1,4 @@
-// Measures the cost of a call: several sizes, repeatedly, with the boundary and without it. For `just measure exercise-18`.
+// Measures calls of several sizes, repeatedly, with and without crossing the boundary. For `just measure exercise-18`.
 package workshop.qrcode
 
 import kotlinx.coroutines.runBlocking
@@ -28,7 +28,7 @@ private class Timed(
         val began = System.nanoTime()
         var gone = 0L
         while (gone < ROUND_NANOSECONDS) {
-            // The results are used, or the JVM might optimize the calls away.
+            // Use the results, so that the JIT compiler can't eliminate the calls.
             taken += run().size
             calls += 1
             gone = System.nanoTime() - began

@@ -1,4 +1,4 @@
-// Draws QR codes with a WebAssembly module: a text is copied into its memory, an image is copied out of it.
+// Draws QR codes with a WebAssembly module: copies the text into its memory, and the image out of it.
 package workshop.qrcode
 
 import workshop.records.QrCodes

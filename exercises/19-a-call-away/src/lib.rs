@@ -1,4 +1,4 @@
-//! The library: functions that C can call, and so can a JVM.
+//! The library: functions with a C ABI, which C and the JVM can call.
 #![expect(
     unsafe_code,
     reason = "what comes over this border are addresses, and nobody checks them"
@@ -12,7 +12,7 @@ use std::str;
 use qr::QrError;
 
 // ANCHOR: border
-/// Bytes that Rust has handed over. Their receiver passes them to [`qr_free`], once.
+/// Bytes that Rust has handed over. The receiver must pass them to [`qr_free`] exactly once.
 #[repr(C)]
 pub struct Bytes {
     data: *mut u8,
@@ -20,7 +20,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Gives up the bytes without freeing them.
+    /// Gives up ownership of the bytes without freeing them.
     fn handed_over(bytes: Vec<u8>) -> Bytes {
         todo!(
             "say where these {} bytes are, and free them no more",
@@ -39,12 +39,12 @@ pub enum Outcome {
     Panicked = 4,
 }
 
-/// Draws the QR code of a text, and writes to `image` where it is.
+/// Draws the QR code of a text, and writes the address and the length of the image to `image`.
 ///
 /// # Safety
-/// - `text` isn't null. Behind it are `length` initialized bytes of one allocation, and until this function returns, nobody
-///   changes or frees them.
-/// - `image` isn't null, and is aligned for [`Bytes`]. Behind it is room for one, which nobody else uses until then.
+/// - `text` must not be null, and must point to `length` initialized bytes of one allocation,
+///   which nothing changes or frees before this function returns.
+/// - `image` must be non-null and aligned, with room for one [`Bytes`] that nothing else uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Bytes) -> Outcome {
     todo!("draw the {length} bytes at {text:?}, and write to {image:?} where the image is")
@@ -53,15 +53,15 @@ pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Byte
 /// Frees bytes that a function of this library has handed over.
 ///
 /// # Safety
-/// - `data` and `length` are those of one [`Bytes`] of this library: the beginning of its allocation, and all of it.
-/// - They are freed once, and nobody uses the bytes afterwards.
+/// - `data` and `length` must be those of one [`Bytes`] of this library: a whole allocation.
+/// - The bytes must be freed only once, and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
     todo!("free the {length} bytes at {data:?}")
 }
 // ANCHOR_END: border
 
-/// The image of these bytes, which may not be UTF-8.
+/// The QR code of these bytes, or the reason why there is none: they may not be UTF-8.
 #[expect(dead_code, reason = "delete this line once it is called")]
 fn draw(text: &[u8]) -> Result<Vec<u8>, Outcome> {
     let text = str::from_utf8(text).map_err(|_| Outcome::NotUtf8)?;

@@ -10,12 +10,12 @@ use crate::{error::Error, qr, text::Text};
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 // ANCHOR: qrcode
-/// Answers the code as an image. 400 for an invalid text, 503 if there is no image in
-/// time.
+/// Responds with the code as an image. Otherwise answers 400 for
+/// an invalid text, and 503 if the image isn't ready in time.
 #[get("/qrcode")]
 pub async fn qrcode(text: Result<Text, Error>) -> Result<(ContentType, Vec<u8>), Error> {
     let Text(text) = text?;
-    // Right for one request; wrong for two hundred.
+    // Fine for one request, but not for two hundred at the same time.
     let image = qr::png(&text).map_err(|error| Error::Unavailable(error.into()))?;
     Ok((ContentType::PNG, image))
 }

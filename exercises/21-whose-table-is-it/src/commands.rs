@@ -1,4 +1,4 @@
-//! The commands beside the service, for the people who move visits: each runs to its end, and reports the outcome in a sentence.
+//! Commands for the people who move visits: each runs to completion, and reports the outcome.
 
 use std::{fmt::Display, process::ExitCode};
 
@@ -8,14 +8,14 @@ use crate::{
     copy, end, own, ownership::Side, proof, settings::Settings, sharing::Databases, start,
 };
 
-/// The maximum number of ids that are named in a sentence.
+/// The maximum number of ids that are named in a message.
 const NAMED: usize = 20;
 /// The advisory lock of a switch: only one runs at a time.
 const SWITCHING: i64 = 7_263_020;
 
 const USAGE: &str = "there is no such command; try copy, proof, own rust, own kotlin, or end";
 
-/// Runs a command. Exit code 0 on success, else 1 with a sentence.
+/// Runs a command, and prints its outcome. The exit code is 0 on success, otherwise 1.
 pub async fn run(arguments: &[String], settings: &Settings) -> ExitCode {
     let Some(databases) = Databases::new(settings) else {
         return start::refuse(

@@ -1,4 +1,4 @@
-//! In front of the Kotlin service: requests for what this service doesn't own yet are passed on.
+//! The proxy in front of the Kotlin service: forwards requests for data not owned here yet.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Passes on the requests for what isn't owned here.
+/// Forwards requests for data that this service doesn't own.
 pub struct Front {
     /// `None` if this service runs alone.
     pub kotlin: Option<Kotlin>,
@@ -31,7 +31,7 @@ impl Front {
         Front { kotlin }
     }
 
-    /// Begins a request, which may have to wait for the end of a switch.
+    /// Starts the clock for a request, which may have to wait for the end of a switch.
     pub fn begin(&self) -> Turn<'_> {
         let (kotlin, began) = (self.kotlin.as_ref(), Instant::now());
         Turn { kotlin, began }
@@ -39,18 +39,18 @@ impl Front {
 }
 
 // ANCHOR: turn
-/// A request that this service doesn't own, for now.
+/// A request that may have to be forwarded, and the time when it began.
 pub struct Turn<'f> {
     kotlin: Option<&'f Kotlin>,
     began: Instant,
 }
 
 impl Turn<'_> {
-    /// Passes a request on. `None` during a switch: then ask this service again. A visit may
-    /// be repeated.
+    /// Forwards a request. Returns `None` during a switch: then try this service again, since a
+    /// visit can safely be repeated.
     ///
-    /// While nobody owns visits, nothing is passed on: the other service may be open already, but reads
-    /// are still answered here.
+    /// While nobody owns visits, nothing is forwarded: the other service
+    /// may already accept visits, but reads are still answered here.
     ///
     /// # Errors
     /// The other service doesn't answer, or nobody owns visits for too long.

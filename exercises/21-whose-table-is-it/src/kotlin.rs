@@ -12,10 +12,10 @@ use rocket::{
 
 use crate::{error::Error, settings::Settings};
 
-/// How long the Kotlin service may take for an answer: it waits for a connection, and as long again for its database.
+/// The timeout of a request: Kotlin waits for a connection, and then as long for its database.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// How long an idle connection is kept: less than the ten seconds after which the Kotlin service closes it.
+/// How long to keep an idle connection: less than the ten seconds after which Kotlin closes it.
 const IDLE: Duration = Duration::from_secs(4);
 
 /// The client of the Kotlin service.
@@ -26,7 +26,7 @@ pub struct Kotlin {
     key: String,
 }
 
-/// An answer of the Kotlin service, to be passed on as it is.
+/// A response from the Kotlin service, to be forwarded unchanged.
 pub struct Passed {
     pub status: Status,
     content_type: Option<ContentType>,
@@ -34,7 +34,7 @@ pub struct Passed {
 }
 
 impl Kotlin {
-    /// Opens no connection yet. `None` without a Kotlin service.
+    /// Opens no connection yet. Returns `None` if there is no Kotlin service.
     pub fn new(settings: &Settings) -> Option<Kotlin> {
         let url = settings.kotlin.as_ref()?.url.clone();
         let client = Client::builder()
@@ -49,10 +49,10 @@ impl Kotlin {
         Some(Kotlin { client, url, key })
     }
 
-    /// A record, as Kotlin answers it; `None` if no record has this id.
+    /// The record as Kotlin returns it, or `None` if no record has this id.
     ///
     /// # Errors
-    /// There is no answer in time, or it is neither a record nor 404.
+    /// There is no response in time, or it is neither a record nor a 404.
     pub async fn record(&self, id: i32) -> Result<Option<Value>, Error> {
         let passed = self.ask(Method::GET, &format!("/read/{id}"), None).await?;
         match passed.status {
@@ -62,10 +62,10 @@ impl Kotlin {
         }
     }
 
-    /// Sends a request with a key of this service's own. The client's key was checked already.
+    /// Sends a request with this service's own key. The client's key has already been checked.
     ///
     /// # Errors
-    /// There is no answer in time.
+    /// There is no response in time.
     pub async fn ask(
         &self,
         method: Method,

@@ -1,4 +1,4 @@
-//! `GET /look/<id>`: nginx's mirror sends each read here as well, and throws the answer away.
+//! `GET /look/<id>`: nginx mirrors each read to this route, and discards the response.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use rocket::{State, get, http::Status};
 
 use crate::{api_key::ApiKey, compare::Inbox, error::Error};
 
-/// Answers at once: nginx keeps the client's connection until it has this answer. Comparing comes later.
+/// Responds before comparing: nginx holds the client's connection until it has the response.
 #[get("/look/<id>")]
 pub fn look(
     _key: ApiKey,

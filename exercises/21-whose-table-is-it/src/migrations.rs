@@ -1,4 +1,4 @@
-//! The migrations: the service brings the schema of its database up to date itself.
+//! The migrations: the service itself brings the schema of its database up to date.
 
 use std::{
     sync::{
@@ -27,21 +27,21 @@ use crate::{error::is_outage, settings::Settings};
 /// The columns that this release reads.
 const NEEDED: &str = "SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0";
 
-/// Runs at the first start beside the other service, and at no later one.
+/// Takes effect only at the first start alongside the other service.
 const FOLLOW: &str = "UPDATE visits_ownership SET owner = 'kotlin', epoch = 1, shared = true \
                       WHERE epoch = 0";
 
-/// Runs the files in `migrations/`, which are compiled into the program, unless this database has
-/// them already. Then queries the needed columns by name.
+/// Runs the files in `migrations/`, which are compiled into the program, unless this database
+/// has them already. Then checks that the required columns exist by selecting them by name.
 ///
-/// A later release may have migrated already, and there must be a way back from it: its migrations are
-/// ignored. This release can only fail if a column that it needs was dropped.
+/// A later release may have migrated this database already. Its migrations are ignored, so
+/// that a rollback to this release works, unless a column that this release needs was dropped.
 ///
-/// `run` takes a lock in the database first: of two services that start at the same time, one waits
-/// for the other. A migration that fails or times out leaves the lock on its connection. So it has a
-/// connection of its own, which is closed afterwards.
+/// `run` takes a lock in the database first: if two services start at the same time,
+/// one waits for the other. A migration that fails or times out leaves the lock on
+/// its connection, so it gets a connection of its own, which is closed afterwards.
 ///
-/// Beside another service, a database that has never been shared becomes its follower.
+/// If there is another service, a database that has never been shared becomes its follower.
 async fn migrate(
     database: PgConnectOptions,
     limit: Duration,
@@ -65,14 +65,14 @@ async fn migrate(
 // ANCHOR_END: migrate
 
 // ANCHOR: schema
-/// The schema. It may not be up to date yet: the service does not wait for that to start.
+/// Whether the schema is up to date. The service starts without waiting for the migrations.
 #[derive(Clone, Default)]
 pub struct Schema {
     up_to_date: Arc<AtomicBool>,
 }
 
 impl Schema {
-    /// Whether all migrations have run, and everything needed was there then.
+    /// Whether all migrations have run, and the needed columns existed afterwards.
     pub fn is_up_to_date(&self) -> bool {
         self.up_to_date.load(Ordering::Acquire)
     }
@@ -87,7 +87,7 @@ impl Schema {
             // If the connection goes silent, the database ends the session and releases the lock.
             ("idle_session_timeout", "10s"),
             ("idle_in_transaction_session_timeout", "10s"),
-            // While a migration waits for its table, every later query queues behind it.
+            // While a migration waits for a lock on its table, every later query queues behind it.
             ("lock_timeout", "1s"),
         ]);
         let (connecting, migrating) = (settings.timeout, settings.migration_timeout);
@@ -111,7 +111,7 @@ impl Schema {
     ) {
         const PAUSE: Duration = Duration::from_millis(500);
 
-        // An answer that gets lost never arrives, so each attempt has a limit.
+        // An answer can get lost, so each attempt has a time limit.
         let attempt = async || {
             timeout(migrating, migrate(database.clone(), connecting, is_shared))
                 .await
@@ -137,10 +137,10 @@ impl Schema {
 // ANCHOR_END: schema
 
 // ANCHOR: in-words
-/// Whether the error may pass by itself, and its line for the log.
+/// Whether the error may be transient, and its log line.
 fn in_words(error: &MigrateError) -> (bool, String) {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
-        // For instance, a file has changed since it ran.
+        // For instance, a migration file has changed since it ran.
         return (
             false,
             format!("the migrations cannot run, trying again: {error}"),

@@ -1,4 +1,4 @@
-//! The owner of visits, in the one row of each of the two databases.
+//! The owner of visits, in a table with one row in each of the two databases.
 
 use sqlx::PgConnection;
 
@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 /// The owner of visits, according to a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// This service, and its visits become events for another one.
+    /// This service, whose visits become events for the other service.
     Me,
     /// This service, and visits aren't shared.
     MeAlone,
@@ -14,7 +14,7 @@ pub enum Owner {
     Other,
 }
 
-/// The owner of visits. It can't change until the transaction has ended: a switch waits for it.
+/// The owner of visits, locked until the transaction has ended: a switch waits for the lock.
 ///
 /// # Errors
 /// The database does not answer.
@@ -31,8 +31,8 @@ pub async fn held(transaction: &mut PgConnection) -> sqlx::Result<Owner> {
 }
 // ANCHOR_END: owner
 
-/// Whether Kotlin's database is the current one. While nobody owns visits, that's the database that
-/// was closed.
+/// Whether Kotlin's database is the current one. During a switch, the current database is still
+/// the one that was closed.
 ///
 /// # Errors
 /// The database does not answer.
@@ -59,7 +59,7 @@ impl Side {
         }
     }
 
-    /// Its name in the row.
+    /// The name of the service in the row.
     pub fn name(self) -> &'static str {
         match self {
             Side::Kotlin => "kotlin",
@@ -71,7 +71,7 @@ impl Side {
 /// The owner in the row while nobody may write.
 pub const NOBODY: &str = "none";
 
-/// The owner of visits, and since which epoch.
+/// The owner of visits, and the epoch in which the ownership began.
 ///
 /// # Errors
 /// The database does not answer.
@@ -81,11 +81,11 @@ pub async fn seen(connection: &mut PgConnection) -> sqlx::Result<(String, i64)> 
         .await
 }
 
-/// Sets the owner of visits from this epoch on. False if the row has that epoch already, or a later one:
-/// another switch came in between. Waits for the transactions that hold the row.
+/// Sets the owner of visits as of this epoch, after waiting for the transactions that lock the
+/// row. Returns `false` if the row has this epoch or a later one: another switch came first.
 ///
 /// # Errors
-/// The database does not answer, or the row is held too long.
+/// The database does not answer, or the row stays locked for too long.
 pub async fn say(connection: &mut PgConnection, owner: &str, epoch: i64) -> sqlx::Result<bool> {
     let said = sqlx::query("UPDATE visits_ownership SET owner = $1, epoch = $2 WHERE epoch < $2")
         .bind(owner)

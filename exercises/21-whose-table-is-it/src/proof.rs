@@ -13,8 +13,8 @@ use sqlx::PgConnection;
 const PAUSE: Duration = Duration::from_millis(200);
 
 // ANCHOR: proof
-/// The records that one of the tables has as visited, and the other doesn't, while nothing is under way
-/// that would explain it. Two fingerprints for every thousand ids say where to look.
+/// The records that are visited in only one of the tables, with no event under way to explain
+/// it. The fingerprints of each range of a thousand ids show which ranges to compare.
 ///
 /// # Errors
 /// One of the databases does not answer.
@@ -27,7 +27,7 @@ pub async fn differing(
 }
 // ANCHOR_END: proof
 
-/// One fingerprint of the visits among every thousand ids.
+/// The fingerprints of the visited records, one per range of a thousand ids.
 async fn fingerprints(connection: &mut PgConnection) -> sqlx::Result<BTreeMap<i32, String>> {
     let rows: Vec<(i32, String)> = sqlx::query_as(
         "SELECT id / 1000, md5(string_agg(id::text, ',' ORDER BY id)) \
@@ -48,8 +48,8 @@ async fn visited(connection: &mut PgConnection, range: i32) -> sqlx::Result<BTre
     Ok(ids.into_iter().collect())
 }
 
-/// Whether these records are visited; one that this table lacks counts as not visited. Those with an event in this
-/// outbox are left out.
+/// Whether these records are visited. A record that this table lacks counts as not visited, and
+/// records with an event in this outbox are left out.
 async fn settled(
     connection: &mut PgConnection,
     ids: &BTreeSet<i32>,

@@ -10,9 +10,9 @@ use crate::{
 };
 
 // ANCHOR: read
-/// Answers the record, from the other service for as long as that one owns visits. 400 if the id
-/// isn't a 32-bit integer, 404 if no record has it, 503 if the database doesn't answer. Without a
-/// valid key it doesn't run.
+/// Responds with the record, from the other service for as long as that service
+/// owns visits. Answers 400 if the id isn't a 32-bit integer, 404 if no record has
+/// it, and 503 if the database doesn't answer. Doesn't run without a valid key.
 #[get("/read/<id>")]
 pub async fn read(
     _key: ApiKey,

@@ -1,4 +1,4 @@
-//! Writing visits: only while this service owns them, and with an event for the other one in the same transaction.
+//! Writes visits if this service owns them, with an event for the other in one transaction.
 
 use sqlx::{Connection, PgConnection};
 
@@ -8,8 +8,8 @@ use crate::{
 };
 
 // ANCHOR: if-mine
-/// Runs `change` if this service owns visits, and adds events for what it has changed to the outbox: both
-/// are committed together. `None` if another service owns them.
+/// Runs `change` if this service owns visits, and adds events for the changes to the
+/// outbox in the same transaction. Returns `None` if another service owns visits.
 ///
 /// # Errors
 /// The database does not answer.
@@ -29,7 +29,7 @@ async fn if_mine<T>(
 }
 // ANCHOR_END: if-mine
 
-/// Marks one record as visited or not, and returns it; the inner `None` means that no record has this id.
+/// Marks a record as visited or not, and returns it. An inner `None` means it doesn't exist.
 ///
 /// # Errors
 /// The database does not answer.
@@ -54,11 +54,11 @@ pub async fn mark(
 }
 
 // ANCHOR: mark
-/// Marks all of these records as visited, and returns an empty list; or none of them, and returns the
-/// ids that no record has. The ids are in ascending order, each once.
+/// Marks all of these records as visited, and returns an empty list. If some of them don't
+/// exist, marks none, and returns their ids. The `ids` must be sorted, without duplicates.
 ///
-/// The records are locked first, in ascending order. Two requests that name the same records then
-/// wait in line. If each locked in its own order, each could hold what the other waits for.
+/// The records are locked first, in ascending order. Two requests for the
+/// same records then wait in line. Without that order, they could deadlock.
 ///
 /// # Errors
 /// The database does not answer.

@@ -1,11 +1,11 @@
-//! Markup: the parts that all written XML needs.
+//! Markup: the parts shared by all XML that the service writes.
 
 /// The namespaces of WebDAV, of CardDAV and of Apple's calendar server, which many clients ask for.
 pub const DAV: &str = "DAV:";
 pub const CARDDAV: &str = "urn:ietf:params:xml:ns:carddav";
 pub const CALENDAR_SERVER: &str = "http://calendarserver.org/ns/";
 
-/// The beginning of a document, the declarations of its root element, and its content type.
+/// The XML declaration, the namespace declarations of the root element, and the content type.
 pub const DECLARATION: &str = r#"<?xml version="1.0" encoding="utf-8"?>"#;
 pub const NAMESPACES: &str = concat!(
     r#" xmlns:D="DAV:""#,
@@ -14,8 +14,8 @@ pub const NAMESPACES: &str = concat!(
 );
 pub const CONTENT_TYPE: &str = "application/xml; charset=utf-8";
 
-/// A text as it can be put between two tags or into an attribute. An XML parser would turn a carriage return into a line feed,
-/// so it is written as a reference: a vCard keeps its line breaks.
+/// Escapes a text for use between two tags or in an attribute. An XML parser would turn a carriage return into a line feed,
+/// so it is written as a character reference, and a vCard keeps its line breaks.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -31,7 +31,7 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Whether an XML document may have this character in it, and a vCard too.
+/// Whether both an XML document and a vCard can contain this character.
 pub fn is_text(character: char) -> bool {
     match character {
         '\t' | '\r' | '\n' => true,

@@ -1,4 +1,4 @@
-//! The users: who they are, the proof that a request comes from one of them, and the answer to the others.
+//! The users: their names, the authentication of their requests, and the refusal of all others.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ const MAX_NAME: usize = 32;
 #[derive(Clone)]
 pub struct Users(Vec<(String, String)>);
 
-/// A user who has given the right password. The field is private, so there is no other way to get one.
+/// A user who has sent the right password. The field is private, so no other code can create one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User(String);
 
@@ -41,14 +41,14 @@ impl Users {
         once.then_some(Users(users))
     }
 
-    /// The user whose name and password the request has, by HTTP's Basic scheme.
+    /// Authenticates the request by HTTP's Basic scheme, and returns its user.
     ///
     /// # Errors
     /// The credentials are missing or wrong.
     pub fn admit(&self, headers: &HeaderMap) -> Result<User, Error> {
         let (name, password) = credentials(headers).ok_or(Error::Unauthorized)?;
         let mut admitted = None;
-        // All are compared to the last byte, so the time that this takes doesn't reveal how close a guess is.
+        // Every user is compared, in constant time, so the duration doesn't reveal how close a guess is.
         for (user, accepted) in &self.0 {
             let same_password = accepted.as_bytes().ct_eq(password.as_bytes());
             let same_name = user.as_bytes().ct_eq(name.as_bytes());
@@ -75,7 +75,7 @@ fn credentials(headers: &HeaderMap) -> Option<(String, String)> {
     Some((typed(name), composed(password)))
 }
 
-/// Credentials as text. They are UTF-8, as the challenge says. Some clients have never heard of that, and send Latin-1.
+/// Decodes credentials. The challenge asks for UTF-8, but some clients ignore that and send Latin-1.
 fn text_of(credentials: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(credentials) {
         Ok(text) => text.into(),
@@ -83,12 +83,12 @@ fn text_of(credentials: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// A name as it was set. Phones begin it with a capital letter, and put a space after it.
+/// Normalizes a name: phone keyboards capitalize its first letter and append a space.
 fn typed(name: &str) -> String {
     name.trim().to_ascii_lowercase()
 }
 
-/// A password in the form in which it is compared: an ü can be typed as one character, or as a u and two dots.
+/// Normalizes a password for comparison: an ü can be one character, or a u with a combining mark.
 fn composed(password: &str) -> String {
     password.nfc().collect()
 }
@@ -102,7 +102,7 @@ fn is_name(name: &str) -> bool {
 
 #[cfg(test)]
 impl Users {
-    /// A user without a password, for tests of what comes after that.
+    /// A user whose password isn't checked, for tests of the code behind the authentication.
     pub fn trusted(name: &str) -> User {
         User(name.to_owned())
     }

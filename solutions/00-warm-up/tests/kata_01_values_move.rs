@@ -6,7 +6,7 @@ struct Settings {
     port: u16,
 }
 
-/// A service that runs with these settings. It keeps them.
+/// A running service, which owns its settings.
 #[derive(Debug)]
 struct Service {
     settings: Settings,

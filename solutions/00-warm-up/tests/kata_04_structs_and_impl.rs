@@ -13,7 +13,7 @@ impl PageQuery {
         PageQuery { after, limit }
     }
 
-    /// The same page with another limit. It uses up the old one.
+    /// The same page with a different limit. Consumes the original query.
     fn with_limit(self, limit: usize) -> PageQuery {
         PageQuery { limit, ..self }
     }

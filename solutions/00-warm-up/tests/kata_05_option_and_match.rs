@@ -11,7 +11,7 @@ fn key(header: Option<String>, query: Option<String>) -> Option<String> {
     header.or(query)
 }
 
-/// What the app shows: `Trail 7`, `Trail 7 (visited)`, or `unknown tag`.
+/// The label that the app shows: `Trail 7`, `Trail 7 (visited)`, or `unknown tag`.
 fn shown(record: Option<&Record>) -> String {
     match record {
         Some(record) if record.visited => format!("{} (visited)", record.value),

@@ -1,4 +1,4 @@
-//! Kata 6, `Result`, `?` and `From`: what can go wrong before the database is asked.
+//! Kata 6, `Result`, `?` and `From`: the errors that occur before the database is queried.
 
 use std::num::ParseIntError;
 
@@ -14,7 +14,7 @@ impl From<ParseIntError> for ReadError {
     }
 }
 
-/// The id in a path: `BadId` if it isn't a number, `NotFound` if it isn't one of 1 to 10 000.
+/// The id in a path: `BadId` if it isn't a number, `NotFound` if it isn't between 1 and 10 000.
 fn existing_id(text: &str) -> Result<i32, ReadError> {
     let id = text.parse()?;
     if (1..=10_000).contains(&id) {

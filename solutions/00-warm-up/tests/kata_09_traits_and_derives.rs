@@ -1,4 +1,4 @@
-//! Something that has a label to use in a sentence.
+//! Kata 9, traits and derives: which tag was scanned twice?
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -17,7 +17,7 @@ impl Label for TagId {
     }
 }
 
-/// The label of the first item that is equal to an earlier one. It works for every type that has labels.
+/// The label of the first item that equals an earlier item. Works for every type with labels.
 fn first_repeated<T: Label + Eq + Hash>(items: &[T]) -> Option<String> {
     let mut seen = HashSet::new();
     let repeated = items.iter().find(|item| !seen.insert(*item))?;

@@ -11,7 +11,7 @@ struct Visits {
 }
 
 impl Visits {
-    /// Counts one more visit of the tag.
+    /// Counts one more visit to the tag.
     fn add(&self, tag: i32) {
         let mut by_tag = self.by_tag.lock().expect("no thread panics with the lock");
         *by_tag.entry(tag).or_default() += 1;

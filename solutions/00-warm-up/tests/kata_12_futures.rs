@@ -18,7 +18,7 @@ impl Drop for Connection {
     }
 }
 
-/// Takes a connection, and waits for a database that never answers: `std::future::pending::<()>().await`.
+/// Connects, and waits for a database that never answers: `std::future::pending::<()>().await`.
 fn read(in_use: &Arc<AtomicUsize>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     let in_use = Arc::clone(in_use);
     Box::pin(async move {

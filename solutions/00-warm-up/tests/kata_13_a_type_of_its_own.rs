@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// Meters above sea level: a type of its own, so that nobody subtracts hours from them.
+/// Meters above sea level: a newtype, so that subtracting hours from meters doesn't compile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Meters(u16);
 
 impl fmt::Display for Meters {
-    /// Shows it as `1 234 m`, with a space after the thousands; `980 m` needs none.
+    /// Formats the height with a space as the thousands separator: `1 234 m`, but `980 m`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.0 / 1000, self.0 % 1000) {
             (0, rest) => write!(f, "{rest} m"),
@@ -23,7 +23,7 @@ impl Meters {
     }
 }
 
-/// The climb from the first height to the last one; `None` if there are no heights, or if it goes down.
+/// The climb from the first height to the last; `None` if there are none, or the last is lower.
 fn climb(heights: &[Meters]) -> Option<Meters> {
     let (first, last) = (heights.first()?, heights.last()?);
     last.0.checked_sub(first.0).map(Meters)

@@ -1,11 +1,11 @@
-//! Kata A, first lines: functions, texts, and an `if` with a value.
+//! Kata A, first lines: functions, strings, and `if` as an expression.
 
-/// The text on the pole of a tag: `tag 4711`.
+/// The label on the pole of a tag: `tag 4711`.
 fn label(tag: i32) -> String {
     format!("tag {tag}")
 }
 
-/// Whether a tag can have this number: they begin at 1.
+/// Whether a tag can have this number: the numbers of tags start at 1.
 fn is_tag(number: i32) -> bool {
     number >= 1
 }

@@ -1,6 +1,6 @@
 //! Kata B, lists and loops: the huts of a day's hike.
 
-/// The hours of all stages together.
+/// The total hours of all stages.
 fn hours(stages: &[u32]) -> u32 {
     let mut sum = 0;
     for stage in stages {

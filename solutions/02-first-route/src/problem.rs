@@ -31,7 +31,7 @@ impl Problem {
     }
 }
 
-/// Makes a `Problem` something that a handler can return.
+/// Lets a handler return a `Problem`.
 impl<'r> Responder<'r, 'static> for Problem {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         let problem_json = ContentType::new("application", "problem+json");
@@ -46,7 +46,7 @@ pub fn nothing_here() -> Problem {
     Problem::new(Status::NotFound, "there is nothing at this path")
 }
 
-/// Answers every other failure, above all a handler that panicked (500).
+/// Responds to every other failure, most importantly a handler that panicked (500).
 #[catch(default)]
 pub fn unexpected(status: Status, _request: &Request<'_>) -> Problem {
     Problem::new(status, "an unexpected error occurred")

@@ -31,7 +31,7 @@ impl Problem {
     }
 }
 
-/// Makes a `Problem` something that a handler can return.
+/// Lets a handler return a `Problem`.
 impl<'r> Responder<'r, 'static> for Problem {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         let problem_json = ContentType::new("application", "problem+json");
@@ -41,11 +41,11 @@ impl<'r> Responder<'r, 'static> for Problem {
 // ANCHOR_END: problem
 
 // ANCHOR: query-failed
-/// The answer to a failed query. Thanks to this, `?` in a handler does the rest.
+/// Converts the error of a query into an answer, so that handlers can use `?` on queries.
 impl From<sqlx::Error> for Problem {
     fn from(error: sqlx::Error) -> Problem {
         if is_outage(&error) {
-            // Not logged here: each request of an outage would log it again. `/ready` says why.
+            // Not logged here, or every request during an outage would log it. `/ready` logs the reason.
             return Problem::new(Status::ServiceUnavailable, "the database does not answer");
         }
         error!("a query failed: {error}");
@@ -53,11 +53,11 @@ impl From<sqlx::Error> for Problem {
     }
 }
 
-/// Whether the database cannot be reached or refuses the login, rather than rejects the query.
+/// Whether the database can't be reached or refuses the login, rather than rejecting the query.
 fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
-        // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
+        // SQLSTATE codes, from "Appendix A. PostgreSQL Error Codes" of the PostgreSQL manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
             Some("53300" | "55000") => true, // too many connections, database closed to connections
             Some(code) => ["08", "28", "3D", "57P"] // lost, refused, no such database, stopping
@@ -76,7 +76,7 @@ pub fn nothing_here() -> Problem {
     Problem::new(Status::NotFound, "there is nothing at this path")
 }
 
-/// Answers every other failure, above all a handler that panicked (500).
+/// Responds to every other failure, most importantly a handler that panicked (500).
 #[catch(default)]
 pub fn unexpected(status: Status, _request: &Request<'_>) -> Problem {
     Problem::new(status, "an unexpected error occurred")

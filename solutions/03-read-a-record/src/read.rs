@@ -6,8 +6,8 @@ use sqlx::PgPool;
 use crate::{problem::Problem, record::Record};
 
 // ANCHOR: read
-/// Answers the record, or 400 if the id isn't a 32-bit integer, 404 if no record has it, 503 if
-/// the database does not answer.
+/// Responds with the record, or with 400 if the id isn't a 32-bit integer, 404 if no record has
+/// this id, 503 if the database does not answer.
 #[get("/read/<id>")]
 pub async fn read(id: Result<i32, &str>, pool: &State<PgPool>) -> Result<Json<Record>, Problem> {
     let id = id.map_err(|_| Problem::new(Status::BadRequest, "id must be a 32-bit integer"))?;

@@ -1,12 +1,12 @@
-//! The log: warnings and errors, on standard error, and the launch.
+//! The log, on standard error: the launch, warnings and errors.
 
 use log::LevelFilter;
 
 // ANCHOR: logging
 /// Sets up the log, before Rocket sets up its own.
 ///
-/// Two parts of Rocket write whole URLs into the log, and the query of a URL may hold a key: these
-/// are silenced. A panic in a handler is still reported, by the panic's own message.
+/// Two modules of Rocket are silenced, because they log whole URLs, and the query of a URL can
+/// contain a key. A panic in a handler is still reported, by the panic message itself.
 pub fn start() {
     env_logger::Builder::new()
         .filter_level(LevelFilter::Warn)

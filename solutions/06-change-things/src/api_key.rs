@@ -1,5 +1,5 @@
-//! The API key: the valid keys, the guard that lets a request with one pass, and the answer to all
-//! others.
+//! The API key: the valid keys, the request guard that lets only requests with a valid key
+//! pass, and the answer to all other requests.
 
 use rocket::{
     Request, catch,
@@ -21,8 +21,8 @@ impl ApiKeys {
         ApiKeys(keys)
     }
 
-    /// Whether this is one of the keys. It is compared with all of them, to the last byte, so the
-    /// time that this takes doesn't reveal how close a guess is.
+    /// Whether this is one of the keys. Compares it with every key in constant time, to the last
+    /// byte, so that the time taken doesn't reveal how close a guess is.
     fn accept(&self, key: &str) -> bool {
         self.0
             .iter()
@@ -34,14 +34,14 @@ impl ApiKeys {
 // ANCHOR_END: keys
 
 // ANCHOR: guard
-/// The proof that a request has a valid key: a handler that takes one runs only then.
-/// Its field is private, so only the guard below can make one.
+/// Proof that a request has a valid key: a handler that takes an `ApiKey` runs only with one.
+/// The field is private, so only the guard below can create an `ApiKey`.
 pub struct ApiKey(());
 
 /// Why a request was refused. Rocket logs this in its debug form, so it contains no key.
 #[derive(Debug)]
 pub enum Refused {
-    /// There is neither the header nor the query parameter.
+    /// The request has neither the header nor the query parameter.
     Missing,
     /// The key isn't one of the configured keys.
     Wrong,
@@ -67,8 +67,8 @@ impl<'r> FromRequest<'r> for ApiKey {
     }
 }
 
-/// The value of `?api_key=…`, decoded. Rocket's own `query_fields` would take `api_key[0]` and
-/// `api_key.x` for the same name, as forms need it.
+/// The decoded value of `?api_key=…`. Rocket's own `query_fields` would treat `api_key[0]` and
+/// `api_key.x` as the same name, because nested form fields are named like this.
 fn in_query<'r>(request: &'r Request<'_>) -> Option<&'r str> {
     let mut parameters = request.uri().query()?.segments();
     parameters
@@ -78,7 +78,7 @@ fn in_query<'r>(request: &'r Request<'_>) -> Option<&'r str> {
 // ANCHOR_END: guard
 
 // ANCHOR: unauthorized
-/// A problem, with the header that every 401 must have: it says how to authenticate.
+/// A problem with the `WWW-Authenticate` challenge that every 401 must have.
 #[derive(Responder)]
 pub struct Unauthorized {
     problem: Problem,

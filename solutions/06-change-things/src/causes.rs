@@ -8,7 +8,7 @@ pub fn with_causes(error: &dyn Error) -> String {
     let mut line = error.to_string();
     for cause in iter::successors(error.source(), |&cause| cause.source()) {
         let cause = cause.to_string();
-        // Many errors of sqlx end with the text of their cause already.
+        // Many sqlx errors already end with the text of their cause.
         if !line.ends_with(&cause) {
             line = format!("{line}: {cause}");
         }

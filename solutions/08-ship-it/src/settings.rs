@@ -13,8 +13,8 @@ pub const MAX_BODY_BYTES: usize = 32 * 1024;
 pub const MAX_IDS: usize = 1000;
 
 // ANCHOR: settings
-/// Everything that can be set, checked: a service that has its `Settings` can start. No `Debug`:
-/// some of it is secret.
+/// All settings, validated: a service that has its `Settings` can start. They don't implement
+/// `Debug`, because some are secret.
 pub struct Settings {
     /// The address to listen on.
     pub address: IpAddr,
@@ -48,7 +48,7 @@ impl Settings {
     /// Reads the settings. Settings missing from the environment keep these defaults.
     ///
     /// # Errors
-    /// An invalid variable, described in a sentence for the person who set it.
+    /// A variable is invalid. The error is a sentence for the person who set the variable.
     pub fn from_environment() -> Result<Settings, String> {
         Ok(Settings {
             address: setting("ADDRESS", "127.0.0.1", ip_address)?,
@@ -72,15 +72,15 @@ impl Settings {
             .merge(("address", self.address))
             .merge(("port", self.port))
             .merge(("limits.json", MAX_BODY_BYTES))
-            // After SIGTERM nothing new is accepted. A running request may take as long as it may
-            // wait for a connection and for an answer on it; then connections are closed.
+            // After SIGTERM no new requests are accepted. A running request has time to wait for a
+            // connection and for an answer on that connection; then connections are closed.
             .merge(("shutdown.grace", in_seconds(2 * self.database.timeout) + 1))
             .merge(("shutdown.mercy", 1))
     }
 }
 // ANCHOR_END: settings
 
-/// Rocket counts its time limits in whole seconds.
+/// Rounds up, because Rocket counts its time limits in whole seconds.
 fn in_seconds(duration: Duration) -> u64 {
     (duration + Duration::from_millis(999)).as_secs()
 }
@@ -102,8 +102,8 @@ fn setting<T>(
 }
 // ANCHOR_END: setting
 
-/// Reads a variable that has no default: everyone who has read this course would know the key of a
-/// service whose owner forgot to set one. Its value is not repeated: the message ends up in logs.
+/// Reads a variable that has no default: with a default key, every reader of this course could
+/// use a service whose owner forgot to set one. Errors omit the value: they end up in logs.
 fn secret<T>(variable: &str, read: fn(&str) -> Result<T, Expected>) -> Result<T, String> {
     let text = env::var_os(variable).unwrap_or_default();
     read(text.to_str().unwrap_or_default()).map_err(|expected| {
@@ -125,7 +125,7 @@ fn port(text: &str) -> Result<u16, Expected> {
     text.parse().map_err(|_| "a port number, 0 to 65535")
 }
 
-/// Reads keys between commas. An empty one is refused: an empty header would be a valid key.
+/// Reads keys separated by commas. Refuses an empty key, which an empty header would match.
 fn keys(text: &str) -> Result<Vec<String>, Expected> {
     let keys: Vec<String> = text.split(',').map(|key| key.trim().to_owned()).collect();
     if keys.iter().any(String::is_empty) {
@@ -134,8 +134,8 @@ fn keys(text: &str) -> Result<Vec<String>, Expected> {
     Ok(keys)
 }
 
-/// Reads a `postgres://` URL. sqlx alone would accept other addresses, too. It would notice only at the
-/// first connection that this program has no TLS, and clients would get a 500.
+/// Reads a `postgres://` URL. sqlx by itself would also accept other schemes, and URLs that
+/// need TLS in a build without TLS: clients would get a 500 at the first connection.
 fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     let is_postgres = text.starts_with("postgres://") || text.starts_with("postgresql://");
     match text.parse() {
@@ -148,7 +148,7 @@ fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     }
 }
 
-/// sqlx would look up the host with the brackets that an IPv6 address has in a URL.
+/// Strips the brackets of an IPv6 address: sqlx would look up the host with the brackets.
 fn without_brackets(url: PgConnectOptions) -> PgConnectOptions {
     let host = url.get_host().trim_matches(['[', ']']).to_owned();
     url.host(&host)
@@ -167,8 +167,8 @@ fn pool_size(text: &str) -> Result<NonZeroU16, Expected> {
 }
 
 // ANCHOR: milliseconds
-/// Reads a time limit. Below 250 ms it is refused: opening a connection may take that long. Above
-/// an hour, another unit was probably meant.
+/// Reads a time limit. Less than 250 ms is refused, because opening a connection can take that
+/// long; more than an hour, because a different unit was probably meant.
 fn milliseconds(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=3_600_000) => Ok(Duration::from_millis(limit)),

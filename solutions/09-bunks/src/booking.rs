@@ -19,7 +19,7 @@ const LONGEST_NAME: usize = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum State {
-    /// The bunk is kept until then.
+    /// The bunk is held until this time.
     Held { held_until: Seconds },
     /// The guest will come.
     Confirmed,
@@ -78,7 +78,7 @@ impl Booking {
     }
     // ANCHOR_END: confirm
 
-    /// The guest won't come.
+    /// Cancels the booking: the guest won't come.
     pub fn cancel(&mut self) -> Result<&Booking, Refusal> {
         match self.state {
             State::Held { .. } | State::Confirmed => {

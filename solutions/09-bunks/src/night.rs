@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::refusal::Refusal;
 
-/// The night that begins on this day. A date that isn't in the calendar can't be made.
+/// The night that begins on this day. Its month is from 1 to 12, and its day from 1 to 31.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Night {
     year: u16,
@@ -15,7 +15,7 @@ pub struct Night {
 }
 
 impl Night {
-    /// Reads `2026-07-14`, and nothing else.
+    /// Reads year, month and day, as in `2026-07-14`.
     pub fn parse(text: &str) -> Result<Night, Refusal> {
         let night = read(text).filter(|night| night.is_in_a_calendar());
         night.ok_or(Refusal::NoNight)

@@ -1,6 +1,6 @@
-//! The refusals. One enum, so that a new reason doesn't compile before `routes.rs` has chosen its status.
+//! The refusals. One enum, so that a new reason doesn't compile until `routes.rs` sets its status.
 
-/// A reason, in a sentence for the guest.
+/// The reason for a refusal, as a sentence for the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("a night is written as in 2026-07-14")]

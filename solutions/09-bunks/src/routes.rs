@@ -1,4 +1,4 @@
-//! The routes: they parse a request into types, apply the rules, and make an answer of the result.
+//! The routes: they parse requests into types, apply the rules, and turn results into responses.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -68,7 +68,7 @@ fn cancel(code: &str, huts: &State<Mutex<Huts>>) -> Answer {
 }
 
 // ANCHOR: open
-/// The huts, locked until this is dropped. A panic under the lock would leave them whole: each rule changes them in one step.
+/// The huts, locked until the guard is dropped. A panic leaves them consistent: each rule changes them in one step.
 fn open(huts: &Mutex<Huts>) -> MutexGuard<'_, Huts> {
     huts.lock().unwrap_or_else(PoisonError::into_inner)
 }

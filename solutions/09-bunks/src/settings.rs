@@ -29,7 +29,7 @@ impl Settings {
         })
     }
 
-    /// Rocket's configuration. After SIGTERM it has a second to finish running requests.
+    /// Rocket's configuration. After SIGTERM, running requests have a second to finish.
     pub fn rocket(&self) -> Figment {
         rocket::Config::figment()
             .merge(("address", self.address))

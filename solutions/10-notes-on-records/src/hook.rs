@@ -1,4 +1,4 @@
-//! The hook: another service that is notified of each note, by a plain HTTP request within the hut's network.
+//! The hook: another service, notified of each note by plain HTTP within the hut's network.
 
 use std::{io, str::FromStr, time::Duration};
 
@@ -58,7 +58,7 @@ impl Hook {
         }
     }
 
-    /// A permit to call the hook, until it is dropped.
+    /// A permit to call the hook. Dropping the permit releases it.
     pub fn place(&self) -> Result<SemaphorePermit<'_>, Error> {
         self.places.try_acquire().map_err(|_| Error::TooManyCalls)
     }

@@ -1,5 +1,5 @@
-//! The span of a request: each line that is logged inside it has the request's id, also those of
-//! libraries, which know nothing of requests.
+//! The span of a request: each line logged inside the span has the request id, including lines
+//! from libraries, which know nothing about requests.
 
 use rocket::{
     Data, Request, Route, async_trait,
@@ -15,8 +15,8 @@ pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     request.local_cache(|| error_span!("request", request_id = %RequestId::of(request)))
 }
 
-/// The handler of a route, run in the span of its request. The guards, and the responder that turns the
-/// result into an answer, run inside it as well: Rocket's macros put them into the handler.
+/// The handler of a route, run in the span of its request. Guards, and the responder that turns
+/// the result into an answer, run there too: Rocket's macros put them into the handler.
 #[derive(Clone)]
 struct InSpan(Box<dyn Handler>);
 
@@ -29,8 +29,8 @@ impl Handler for InSpan {
 }
 // ANCHOR_END: request-span
 
-/// Runs the handlers of these routes in spans. A fairing cannot: it sees a request before its handler
-/// and after it, never around it.
+/// Runs the handlers of these routes in spans. A fairing can't do this: it runs before a
+/// handler and after it, but can't wrap it.
 pub fn in_spans(mut routes: Vec<Route>) -> Vec<Route> {
     for route in &mut routes {
         route.handler = Box::new(InSpan(route.handler.clone()));

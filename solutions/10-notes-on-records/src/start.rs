@@ -16,9 +16,9 @@ use rocket::{
 
 /// Starts the service and waits until it is told to stop, by SIGTERM or Ctrl-C.
 ///
-/// Rocket could handle signals by itself, in a task beside the one that runs it. In Rocket 0.5.2
-/// the two can race: the service then ends at once and drops the requests that wait. So the signal
-/// is handled here, by the task that runs the service.
+/// Rocket could handle signals itself, in a separate task. In Rocket 0.5.2, that task and the
+/// one that runs the service can race: the service then stops at once and drops the waiting
+/// requests. So the signal is handled here, by the task that runs the service.
 pub async fn launch(service: Rocket<Build>) -> ExitCode {
     let without_signals = service
         .figment()
@@ -48,7 +48,7 @@ pub async fn launch(service: Rocket<Build>) -> ExitCode {
     }
 }
 
-/// Returns at SIGTERM or Ctrl-C.
+/// Waits for SIGTERM or Ctrl-C.
 async fn stop_signal() -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     select! {
@@ -63,13 +63,13 @@ pub fn refuse(reason: &impl Display) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Describes what happened and, if possible, what to do about it.
+/// Describes the error and, if possible, how to fix it.
 fn in_words(error: &ErrorKind) -> String {
     match error {
         ErrorKind::Bind(reason) => {
             format!("cannot listen there: {reason}; choose another ADDRESS or PORT")
         }
-        // Rocket itself has logged which type it is.
+        // Rocket itself has already logged the missing type.
         ErrorKind::SentinelAborts(_) => {
             "a handler asks for state of the type above; `.manage(…)` it in main.rs".into()
         }

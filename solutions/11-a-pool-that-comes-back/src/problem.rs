@@ -31,7 +31,7 @@ impl Problem {
     }
 }
 
-/// Makes a `Problem` something that a handler or a catcher can return.
+/// Lets a handler or a catcher return a `Problem`.
 impl<'r> Responder<'r, 'static> for Problem {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         let problem_json = ContentType::new("application", "problem+json");

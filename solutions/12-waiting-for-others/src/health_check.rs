@@ -1,5 +1,5 @@
-//! `service health`: asks the service that runs on this machine whether it is alive. An image that
-//! holds nothing but the program has no other way to find out.
+//! `service health`: asks the service on this machine whether it is alive. In an image that
+//! contains only the program, a health check has no other tool for this.
 
 use std::{
     io::{self, Read, Write},
@@ -36,7 +36,7 @@ fn status_line(settings: &Settings) -> io::Result<String> {
     Ok(answer.lines().next().unwrap_or_default().to_owned())
 }
 
-/// A service that listens on all addresses is asked at the loopback address.
+/// The address to connect to: the loopback address if the service listens on all addresses.
 fn reachable(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),

@@ -1,4 +1,4 @@
-//! The migrations: the service brings the schema of its database up to date itself.
+//! The migrations: the service itself brings the schema of its database up to date.
 
 use std::{
     sync::{
@@ -27,15 +27,15 @@ use crate::{error::is_outage, settings::DatabaseSettings};
 /// The columns that this release reads.
 const NEEDED: &str = "SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0";
 
-/// Runs the files in `migrations/`, which are compiled into the program, unless this database has
-/// them already. Then queries the needed columns by name.
+/// Runs the files in `migrations/`, which are compiled into the program, unless this database
+/// already has them. Then queries the needed columns by name.
 ///
-/// A later release may have migrated already, and there must be a way back from it: its migrations are
-/// ignored. This release can only fail if a column that it needs was dropped.
+/// A later release may already have migrated. A rollback to this release must remain possible,
+/// so later migrations are ignored. This release fails only if a column that it needs is gone.
 ///
-/// `run` takes a lock in the database first: of two services that start at the same time, one waits
-/// for the other. A migration that fails or times out leaves the lock on its connection. So it has a
-/// connection of its own, which is closed afterwards.
+/// `run` first takes a lock in the database: if two services start at the same time, one waits
+/// for the other. A migration that fails or times out leaves the lock on its connection, so
+/// migrations run on a separate connection, which is closed afterwards.
 async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), MigrateError> {
     let one_connection = PgPoolOptions::new()
         .max_connections(1)
@@ -52,14 +52,14 @@ async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), Migr
 // ANCHOR_END: migrate
 
 // ANCHOR: schema
-/// The schema. It may not be up to date yet: the service does not wait for that to start.
+/// Whether the schema is up to date. The service starts without waiting for the migrations.
 #[derive(Clone, Default)]
 pub struct Schema {
     up_to_date: Arc<AtomicBool>,
 }
 
 impl Schema {
-    /// Whether all migrations have run, and everything needed was there then.
+    /// Whether all migrations have run, and the needed columns existed afterwards.
     pub fn is_up_to_date(&self) -> bool {
         self.up_to_date.load(Ordering::Acquire)
     }
@@ -72,7 +72,7 @@ impl Schema {
             // If the connection goes silent, the database ends the session and releases the lock.
             ("idle_session_timeout", "10s"),
             ("idle_in_transaction_session_timeout", "10s"),
-            // While a migration waits for its table, every later query queues behind it.
+            // While a migration waits for a lock on its table, every later query queues behind it.
             ("lock_timeout", "1s"),
         ]);
         let (connecting, migrating) = (settings.timeout, settings.migration_timeout);
@@ -95,7 +95,7 @@ impl Schema {
     ) {
         const PAUSE: Duration = Duration::from_millis(500);
 
-        // An answer that gets lost never arrives, so each attempt has a limit.
+        // An answer can get lost, so each attempt has a time limit.
         let attempt = async || {
             timeout(migrating, migrate(database.clone(), connecting))
                 .await
@@ -121,10 +121,10 @@ impl Schema {
 // ANCHOR_END: schema
 
 // ANCHOR: in-words
-/// Whether the error may pass by itself, and its line for the log.
+/// Whether the error may be transient, and its log line.
 fn in_words(error: &MigrateError) -> (bool, String) {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
-        // For instance, a file has changed since it ran.
+        // For instance, a migration file has changed since it ran.
         return (
             false,
             format!("the migrations cannot run, trying again: {error}"),

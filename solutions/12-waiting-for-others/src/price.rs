@@ -21,9 +21,9 @@ pub struct PricedRecord {
 // ANCHOR_END: priced-record
 
 // ANCHOR: price
-/// Answers the record with its price. Otherwise 400 and 404 as for `/read/<id>`, 502 if there is no
-/// price, 503 if the database doesn't answer or too many requests wait for prices, 504
-/// if it takes too long.
+/// Responds with the record and its price. Otherwise 400 and 404 as for `/read/<id>`, 502 if
+/// there is no price, 503 if the database doesn't answer or too many requests are waiting for
+/// prices, 504 if the price takes too long.
 #[get("/price/<id>")]
 pub async fn price(
     _key: ApiKey,
@@ -38,11 +38,11 @@ pub async fn price(
     }
 }
 
-/// Waits for both at the same time. Without a record there is nothing to wait for: `try_join!`
-/// returns with the first error, and drops the call that is under way.
+/// Fetches the record and the price concurrently. If there is no record,
+/// `try_join!` returns that error at once, and drops the call for the price.
 async fn with_price(id: i32, database: &Database, prices: &Prices) -> Result<PricedRecord, Error> {
     let record = find(id, database);
-    // A failed price isn't an error yet: it waits for the record, which may not exist.
+    // A failed price must not end `try_join!` early: if the record doesn't exist, that error wins.
     let price = async { Ok(prices.of(id).await) };
     let (record, cents) = try_join!(record, price)?;
     let cents = cents?;

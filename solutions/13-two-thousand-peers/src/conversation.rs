@@ -67,19 +67,19 @@ pub async fn converse(
 async fn listen(incoming: &mut Incoming, room: &Room, name: &str) -> Option<CloseCode> {
     let mut pace = Pace::new(room.queue);
     loop {
-        // A peer that is there answers a ping.
+        // A live peer answers pings, so silence for two periods means that it is gone.
         let in_time = timeout(2 * room.ping_period, incoming.next()).await;
         match in_time.ok()?? {
             Ok(Message::Text(text)) => pace.spend(pass_on(room, name, &text)).await,
             Ok(Message::Binary(_)) => return Some(CloseCode::Unsupported),
-            // The library answers pings and closes. A pong has shown that the peer is there.
+            // The library answers pings and close frames. A pong only shows that the peer is alive.
             Ok(_) => {}
             Err(error) => return close_code(&error),
         }
     }
 }
 
-/// Sends the peer the messages in its inbox, and regular pings, until it takes no more.
+/// Sends the peer the messages in its inbox, and regular pings, until sending fails.
 async fn speak(outgoing: &mut Outgoing, inbox: &mut mpsc::Receiver<Arc<str>>, period: Duration) {
     let mut pings = interval_at(Instant::now() + period, period);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -96,7 +96,7 @@ async fn speak(outgoing: &mut Outgoing, inbox: &mut mpsc::Receiver<Arc<str>>, pe
 // ANCHOR_END: converse
 
 // ANCHOR: pass-on
-/// Carries out a request of this peer, or tells it why not. Returns how many inboxes that took.
+/// Delivers this peer's message, or tells the peer why not. Returns how many inboxes that took.
 fn pass_on(room: &Room, name: &str, json: &str) -> usize {
     match message::read(json) {
         Ok(message::Message { to: None, text }) => room.broadcast(name, &delivered(name, &text)),
@@ -115,14 +115,14 @@ fn pass_on(room: &Room, name: &str, json: &str) -> usize {
 // ANCHOR_END: pass-on
 
 // ANCHOR: pace
-/// The cost of a message for its sender, per inbox that it goes to: 5 000 of them per second.
+/// The cost of a message for its sender, per recipient inbox: at most 5 000 inboxes per second.
 const COST: Duration = Duration::from_micros(200);
 
 /// The rate limit of a sending peer, so that readers can keep up.
 struct Pace {
-    /// The time up to which its messages have used up its budget.
+    /// The time until which the peer's budget is used up.
     spent_until: Instant,
-    /// How far ahead of the clock that time may be.
+    /// How far ahead of the clock `spent_until` can be.
     ahead: Duration,
 }
 

@@ -1,5 +1,5 @@
-//! The messages between peers: as they are sent, as they are delivered, and the answers to invalid
-//! ones.
+//! The JSON messages between peers: those that a peer
+//! sends, those that it receives, and the error replies.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use crate::object::Object;
 
 /// The maximum length of a message's text, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1024;
-/// The maximum size of a message, in bytes. In JSON, a byte of text can take six: `\u0007`.
+/// The maximum size of a message, in bytes. Escaped in JSON, a byte can take six: `\u0007`.
 pub const MAX_MESSAGE_BYTES: usize = 8192;
 
 // ANCHOR: message
-/// A message from a peer to another one, or to all others. Other members are ignored.
+/// A message from one peer to another, or to all others. Unknown JSON members are ignored.
 #[derive(Deserialize)]
 pub struct Message {
     pub to: Option<String>,
     pub text: String,
 }
 
-/// Parses a message from a peer. The error is the answer to the peer.
+/// Parses a message from a peer. An error is the reply to send back to the peer.
 pub fn read(json: &str) -> Result<Message, Arc<str>> {
     let Ok(Object(message)) = serde_json::from_str::<Object<Message>>(json) else {
         return Err(complaint("a message must be a JSON object with a text"));
@@ -33,7 +33,7 @@ pub fn read(json: &str) -> Result<Message, Arc<str>> {
     Ok(message)
 }
 
-/// The message as it is delivered.
+/// The JSON of a message, as its recipients get it.
 pub fn delivered(from: &str, text: &str) -> Arc<str> {
     json!({"from": from, "text": text}).to_string().into()
 }

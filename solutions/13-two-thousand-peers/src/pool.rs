@@ -1,5 +1,5 @@
-//! The pool: connections are opened on demand, are lent to one request at a time, and are closed unless
-//! the work on them has ended well.
+//! The pool: connections are opened on demand, lent to one request at a time, and closed unless
+//! the work on them has ended cleanly.
 
 use std::{
     sync::{Arc, LazyLock, Mutex, PoisonError},
@@ -19,10 +19,10 @@ use crate::{error::Error, rate_limit::RateLimit};
 /// A connection used within this time is lent again without a ping.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// The maximum age of a connection: its session grows in the server, and its address may belong to another server by now.
+/// The maximum age of a connection: its session grows, and the server's address may change.
 const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
-/// How long to wait before asking a server that refused a connection for another one.
+/// How long to wait before asking a full server for another connection.
 const FULL: Duration = Duration::from_millis(200);
 
 /// How long to wait before the next attempt to get a connection.
@@ -37,7 +37,7 @@ struct Connections {
 }
 
 impl managed::Manager for Connections {
-    /// A slot of the pool, with its connection unless that is lent, closed, or was refused.
+    /// A slot of the pool; `None` if its connection is lent, closed, or was refused.
     type Type = Option<PgConnection>;
     type Error = sqlx::Error;
 
@@ -66,7 +66,7 @@ impl managed::Manager for Connections {
 // ANCHOR_END: manager
 
 // ANCHOR: open
-/// All requests of an outage try again and again, so one line per second is enough.
+/// During an outage every request retries, so one log line per second is enough.
 static REFUSALS: LazyLock<RateLimit<()>> = LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
 impl Connections {
@@ -75,8 +75,8 @@ impl Connections {
         Connections { options, refused }
     }
 
-    /// Opens a connection; `None` if the server gives no more. A server that is being restarted refuses for a moment, so this tries
-    /// again until the request gives up. The request then knows only how long it has waited; the reason is logged here.
+    /// Opens a connection; `None` if the server is full. Retries until the request times out: a
+    /// restarting server refuses only briefly. The timeout hides the reason, so it is logged here.
     async fn open(&self) -> sqlx::Result<Option<PgConnection>> {
         if self.server_is_full() {
             return Ok(None);
@@ -97,14 +97,14 @@ impl Connections {
         }
     }
 
-    /// Whether the server refused a connection so recently that asking again would only keep it busy.
+    /// Whether the server refused a connection so recently that asking again would only add load.
     fn server_is_full(&self) -> bool {
         let refused = *self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.is_some_and(|refused| refused.elapsed() < FULL)
     }
 }
 
-/// Whether no server listens at the address, or the server is stopping, starting, or out of connections.
+/// Whether the error may be transient: no server listens, or it is starting, stopping, or full.
 fn may_pass(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) => true,
@@ -157,7 +157,7 @@ impl Pool {
     /// There is no connection within the time limit, or none can be opened.
     pub async fn lend(&self) -> Result<Lent, Error> {
         let Ok(lent) = timeout(self.limit, self.next()).await else {
-            // A ping may have gone unanswered. Don't try the connections that were idle just as long.
+            // A ping may have gone unanswered, so drop every connection that would need a ping.
             self.places.retain(|_, metrics| metrics.last_used() < FRESH);
             let limit = self.limit.as_millis();
             return Err(Error::Unavailable(
@@ -167,8 +167,8 @@ impl Pool {
         lent
     }
 
-    /// The next available connection. If the server gives no more of them, it is one that
-    /// another request returns.
+    /// The next available connection. If the server grants no more connections, waits until
+    /// another request returns one.
     async fn next(&self) -> Result<Lent, Error> {
         loop {
             let mut place = self.places.get().await?;
@@ -190,9 +190,9 @@ impl Pool {
 // ANCHOR: lent
 /// The guard of a lent connection: the connection, and the slot that it was taken from.
 ///
-/// If it is just dropped, it closes the connection and then frees the slot: an answer may still be on
-/// its way, or half a transaction open, and the next request must not get either. So a time limit, a
-/// `?` and a panic need no further care.
+/// Dropping the guard closes the connection and then frees the slot: an answer may still be on
+/// its way, or a transaction half done, and the next request must not get either. So a timeout,
+/// a `?` or a panic needs no extra cleanup.
 pub struct Lent {
     pub connection: PgConnection,
     place: Object<Connections>,
@@ -200,7 +200,7 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// Returns the connection to the pool, for the next request. Nothing may be under way on it.
+    /// Returns the connection to the pool, for the next request. No query may be in progress on it.
     pub fn give_back(mut self) {
         *self.place = Some(self.connection);
         drop(self.place);
@@ -210,7 +210,7 @@ impl Lent {
 // ANCHOR_END: lent
 
 // ANCHOR: from-pool
-/// Distinguishes why there is no connection: the database refused one, or something else is wrong.
+/// Distinguishes a connection that the database refused from any other failure of the pool.
 impl From<PoolError<sqlx::Error>> for Error {
     fn from(error: PoolError<sqlx::Error>) -> Error {
         match error {

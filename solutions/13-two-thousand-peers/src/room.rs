@@ -14,28 +14,28 @@ use crate::settings::PeerSettings;
 /// All peers that are connected.
 pub struct Room {
     seats: Mutex<HashMap<String, Seat>>,
-    /// How many messages may wait for a peer.
+    /// The maximum number of messages in a peer's inbox.
     pub queue: usize,
-    /// How often a peer is asked whether it is still there.
+    /// The interval between the pings that check whether a peer is still connected.
     pub ping_period: Duration,
 }
 
 /// The room's side of a peer.
 struct Seat {
     inbox: mpsc::Sender<Arc<str>>,
-    /// Nothing is ever sent on it. The peer notices when it's dropped.
+    /// Never used to send. Dropping the sender tells the peer that the room has removed it.
     _taken: oneshot::Sender<()>,
 }
 
-/// A peer in the room. Dropping it makes it leave.
+/// A peer in the room. Dropping this value makes the peer leave.
 pub struct Peer<'r> {
-    /// The room that it is in.
+    /// The room that the peer is in.
     pub room: &'r Room,
-    /// The name that no other peer in the room has.
+    /// The peer's name, unique within the room.
     pub name: String,
-    /// The messages that wait for it.
+    /// The messages that wait to be sent to the peer.
     pub inbox: mpsc::Receiver<Arc<str>>,
-    /// Resolves once the room has removed it.
+    /// Resolves once the room has removed the peer.
     pub removed: oneshot::Receiver<()>,
 }
 // ANCHOR_END: room
@@ -51,7 +51,7 @@ impl Room {
         }
     }
 
-    /// Lets a peer in. `None` while another one has the name.
+    /// Lets a peer in. Returns `None` if another peer in the room has this name.
     pub fn enter(&self, name: &str) -> Option<Peer<'_>> {
         let mut seats = self.seats();
         if seats.contains_key(name) {
@@ -72,8 +72,8 @@ impl Room {
         })
     }
 
-    /// Puts a message into the inbox of one peer, and returns whether there is such a peer. It never
-    /// waits: a peer whose inbox is full does not read, and is removed.
+    /// Puts a message into a peer's inbox, and returns whether that worked.
+    /// Never waits: a peer whose inbox is full isn't reading, and is removed.
     pub fn send(&self, to: &str, message: Arc<str>) -> bool {
         let mut seats = self.seats();
         let Some(seat) = seats.get(to) else {
@@ -86,8 +86,8 @@ impl Room {
         sent
     }
 
-    /// Puts a message into the inboxes of all peers but this one, and returns how many are in the room:
-    /// the sender counts as well, so no message is free.
+    /// Puts a message into the inboxes of all peers but the sender, and returns the number
+    /// of peers in the room. The sender counts as well, so that no message is free.
     pub fn broadcast(&self, from: &str, message: &Arc<str>) -> usize {
         let mut seats = self.seats();
         seats.retain(|name, seat| name == from || seat.inbox.try_send(Arc::clone(message)).is_ok());
@@ -103,7 +103,7 @@ impl Drop for Peer<'_> {
     fn drop(&mut self) {
         self.inbox.close();
         let mut seats = self.room.seats();
-        // If the room has removed this peer, another one may have its name by now, with an open inbox.
+        // If the room has removed this peer, a new peer with an open inbox may have the name by now.
         if seats
             .get(&self.name)
             .is_some_and(|seat| seat.inbox.is_closed())

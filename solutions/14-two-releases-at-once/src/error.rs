@@ -1,4 +1,4 @@
-//! The errors of a request, and what the client sees of them.
+//! The errors of a request, and the problems that clients get for them.
 
 use std::{
     io::ErrorKind,
@@ -39,13 +39,13 @@ pub enum Error {
     /// The body of the request is larger than the service reads.
     #[error("the body must not be larger than {MAX_BODY_BYTES} bytes")]
     BodyTooLarge,
-    /// The body of the request is JSON of another shape.
+    /// The body of the request is JSON, but doesn't have the expected shape.
     #[error("the body must be {{\"ids\": […]}} with at most {MAX_IDS} 32-bit integers")]
     UnusableBody,
     /// The maximum number of exports is running.
     #[error("too many exports are running")]
     TooManyExports,
-    /// The client has stopped taking the export.
+    /// The client reads the export too slowly, or has stopped reading.
     #[error("the client did not take the export in time")]
     ClientTooSlow,
     /// The requested record doesn't exist.
@@ -72,7 +72,7 @@ pub enum Error {
 enum Log {
     /// The client has been told everything.
     Nothing,
-    /// It may pass by itself. All requests of an outage fail alike, so only some of them get a line.
+    /// The error may be transient. During an outage all requests fail alike: only some are logged.
     Warning,
     /// The bug is in this service.
     Error,
@@ -109,11 +109,11 @@ impl Error {
     }
 }
 
-/// Every request of an outage fails for the same reason, so one line per second and reason is enough.
+/// During an outage all requests fail alike: one log line per second and reason is enough.
 static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
-/// Makes an `Error` something that a handler can return.
+/// Lets a handler return an `Error`.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         let (status, log, detail) = self.becomes();
@@ -140,7 +140,7 @@ impl From<json::Error<'_>> for Error {
             json::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 Error::BodyTooLarge
             }
-            // serde stops at the first value that doesn't fit. Check first whether all of it is JSON.
+            // serde stops at the first value that doesn't fit, so check whether the whole text is JSON.
             json::Error::Parse(text, _) if serde_json::from_str::<IgnoredAny>(text).is_ok() => {
                 Error::UnusableBody
             }
@@ -153,7 +153,7 @@ impl From<json::Error<'_>> for Error {
 // ANCHOR_END: from-json
 
 // ANCHOR: from-sqlx
-/// Distinguishes an outage from a wrong query. Thanks to this, `?` does the rest.
+/// Distinguishes an outage from a wrong query, so that `?` converts each to the right error.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
@@ -164,18 +164,18 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the database is at fault, which may pass, rather than the query.
+/// Whether the failure lies with the database, and may be transient, not with the query.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
-        // The next attempt prepares it for the new schema.
+        // The next attempt prepares the statement for the new schema.
         stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
-        // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
+        // SQLSTATE codes, from "Appendix A. PostgreSQL Error Codes" of the PostgreSQL manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
             // Read-only since a failover, out of memory, too many connections, closed to
             // connections, lock not available, took too long.
             Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
-            // Lost, refused, no such database, rolled back, stopping.
+            // Connection lost, login refused, no such database, rolled back, server stopping.
             Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
                 .any(|class| code.starts_with(class)),
@@ -188,7 +188,7 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
 
 // ANCHOR: stale-plan
 /// Whether the schema has changed since the statement was prepared. The database then refuses
-/// it, and has done nothing.
+/// the statement without having executed any of it.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {
         return false;
@@ -196,7 +196,7 @@ pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match error.code().as_deref() {
         // No such prepared statement.
         Some("26000") => true,
-        // The code alone says "not supported", which would be a bug of ours.
+        // The code alone means "feature not supported", which would be a bug in this service.
         Some("0A000") => {
             let error = error.try_downcast_ref::<PgDatabaseError>();
             error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")

@@ -1,26 +1,26 @@
-//! The index of the visits without a time. The backfill walks along it, and it tells at once how many
-//! are left. It is dropped with the old column.
+//! The index of the visits without a time. The backfill uses it to find the next rows
+//! and to count the remaining ones. The index is dropped together with the old column.
 
 use std::time::Duration;
 
 use rocket::tokio::time::sleep;
 use sqlx::PgConnection;
 
-/// The advisory lock of the instance that builds the index. Any number will do: the service has no other.
+/// The advisory lock for building the index. Any number will do: the service has no other lock.
 const BUILDING: i64 = 19;
 
 /// How long to wait before the next attempt to get the lock.
 const PAUSE: Duration = Duration::from_millis(200);
 
 // ANCHOR: index
-/// Makes sure that there is a valid index. `CONCURRENTLY` blocks no visit, but if it is interrupted, it
-/// leaves an invalid index behind, and every visit still pays for that.
+/// Makes sure that there is a valid index. `CONCURRENTLY` doesn't block visits, but an
+/// interrupted build leaves an invalid index behind, which every visit still has to maintain.
 ///
-/// One of several instances builds, and the others look again later. They don't wait in the database: a
-/// query that waits has a snapshot, and `CONCURRENTLY` waits for all snapshots.
+/// One instance builds the index, and the others check again later. They don't wait in the
+/// database: a waiting query holds a snapshot, and `CONCURRENTLY` waits for all snapshots.
 ///
 /// # Errors
-/// The database does not answer, or gives up. The lock is then released with the connection.
+/// The database does not answer, or aborts the build. Closing the connection releases the lock.
 pub async fn build(connection: &mut PgConnection) -> sqlx::Result<()> {
     while !sqlx::query_scalar("SELECT pg_try_advisory_lock($1)")
         .bind(BUILDING)

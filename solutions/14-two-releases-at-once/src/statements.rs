@@ -1,7 +1,7 @@
 //! The handlers' SQL, each statement for the old column and for the new one.
 
 // ANCHOR: visited-from
-/// The column that says whether a record was visited: `VISITED_FROM`.
+/// The column that tells whether a record was visited, as chosen with `VISITED_FROM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisitedFrom {
     /// The flag of release 1.
@@ -11,7 +11,7 @@ pub enum VisitedFrom {
 }
 
 impl VisitedFrom {
-    /// The `application_name` of such an instance's sessions: `contract` looks for it.
+    /// The `application_name` of an instance with this setting, by which `contract` recognizes it.
     pub fn application_name(self) -> &'static str {
         match self {
             VisitedFrom::Visited => "records 2 (visited)",
@@ -22,8 +22,8 @@ impl VisitedFrom {
 // ANCHOR_END: visited-from
 
 // ANCHOR: statement
-/// A statement in both forms. The second one doesn't name the old column, so it also works when that
-/// column is gone.
+/// A statement in both forms. The form for the new column doesn't name the old one, so it still
+/// works after the old column has been dropped.
 pub struct Statement {
     visited: &'static str,
     visited_at: &'static str,
@@ -40,7 +40,7 @@ impl Statement {
 }
 // ANCHOR_END: statement
 
-/// The columns that the service needs. It reads no rows.
+/// Checks that the columns that the service needs exist. Reads no rows.
 pub const NEEDED: Statement = Statement {
     visited: "SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0",
     visited_at: "SELECT id, value, odd, divisible_by_3, visited_at FROM records LIMIT 0",
@@ -70,7 +70,7 @@ pub const EXPORT: Statement = Statement {
                  FROM records WHERE id > $1 ORDER BY id",
 };
 
-/// Marks one record as visited. The first visit counts.
+/// Marks one record as visited. A repeated visit keeps the time of the first one.
 pub const VISIT: Statement = Statement {
     visited: "UPDATE records SET visited = true WHERE id = $1 \
               RETURNING id, value, odd, divisible_by_3, visited",

@@ -1,4 +1,4 @@
-//! The errors of a request, and what the client sees of them.
+//! The errors of a request, and the problems that clients get for them.
 
 use std::{
     error::Error as _,
@@ -41,13 +41,13 @@ pub enum Error {
     /// The body of the request is larger than the service reads.
     #[error("the body must not be larger than {MAX_BODY_BYTES} bytes")]
     BodyTooLarge,
-    /// The body of the request is JSON of another shape.
+    /// The body of the request is JSON, but doesn't have the expected shape.
     #[error("the body must be {{\"ids\": […]}} with at most {MAX_IDS} 32-bit integers")]
     UnusableBody,
     /// The maximum number of exports is running.
     #[error("too many exports are running")]
     TooManyExports,
-    /// The client has stopped taking the export.
+    /// The client reads the export too slowly, or has stopped reading.
     #[error("the client did not take the export in time")]
     ClientTooSlow,
     /// The requested record doesn't exist.
@@ -65,7 +65,7 @@ pub enum Error {
     /// The price, or the record with it, has taken too long.
     #[error("the price did not come in time")]
     PriceTooLate,
-    /// The service of prices cannot be reached, or its answer is unusable.
+    /// The price service cannot be reached, or its answer is unusable.
     #[error("the price service gave no usable answer: {0}")]
     NoPrice(String),
     /// The database rejects the query: the bug is in this service.
@@ -74,7 +74,7 @@ pub enum Error {
     /// A record cannot be written as JSON: the bug is in this service.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
-    /// The metrics cannot be written as text: the bug is in this service.
+    /// The metrics cannot be encoded as text, which is a bug in this service.
     #[error("cannot write the metrics")]
     Metrics(#[from] prometheus::Error),
     /// A task of this service has panicked: the bug is in this service.
@@ -86,7 +86,7 @@ pub enum Error {
 enum Log {
     /// The client has been told everything.
     Nothing,
-    /// It may pass by itself. All requests of an outage fail alike, so only some of them get a line.
+    /// The error may be transient. During an outage all requests fail alike: only some are logged.
     Warning,
     /// The bug is in this service.
     Error,
@@ -95,7 +95,7 @@ enum Log {
 impl Error {
     /// The status of an error, how it is logged, and the text for the client.
     ///
-    /// Details of the database or the service of prices are for the log alone: SQL, hosts and users are
+    /// Details of the database or the price service are for the log alone: SQL, hosts and users are
     /// none of the client's business.
     fn becomes(&self) -> (Status, Log, String) {
         let text = self.to_string();
@@ -129,11 +129,11 @@ impl Error {
     }
 }
 
-/// Every request of an outage fails for the same reason, so one line per second and reason is enough.
+/// During an outage all requests fail alike: one log line per second and reason is enough.
 static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
-/// Makes an `Error` something that a handler can return.
+/// Lets a handler return an `Error`.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         let (status, log, detail) = self.becomes();
@@ -160,7 +160,7 @@ impl From<json::Error<'_>> for Error {
             json::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 Error::BodyTooLarge
             }
-            // serde stops at the first value that doesn't fit. Check first whether all of it is JSON.
+            // serde stops at the first value that doesn't fit, so check whether the whole text is JSON.
             json::Error::Parse(text, _) if serde_json::from_str::<IgnoredAny>(text).is_ok() => {
                 Error::UnusableBody
             }
@@ -173,7 +173,7 @@ impl From<json::Error<'_>> for Error {
 // ANCHOR_END: from-json
 
 // ANCHOR: from-reqwest
-/// Finds out why a call has failed: only the innermost cause says more than that a request failed.
+/// Takes the reason from the innermost cause: the outer errors say only that a request failed.
 impl From<reqwest::Error> for Error {
     fn from(error: reqwest::Error) -> Error {
         let causes = successors(error.source(), |cause| (*cause).source());
@@ -184,7 +184,7 @@ impl From<reqwest::Error> for Error {
 // ANCHOR_END: from-reqwest
 
 // ANCHOR: from-sqlx
-/// Distinguishes an outage from a wrong query. Thanks to this, `?` does the rest.
+/// Distinguishes an outage from a wrong query, so that `?` converts each to the right error.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
@@ -195,18 +195,18 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the database is at fault, which may pass, rather than the query.
+/// Whether the failure lies with the database, and may be transient, not with the query.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
-        // The next attempt prepares it for the new schema.
+        // The next attempt prepares the statement for the new schema.
         stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
-        // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
+        // SQLSTATE codes, from "Appendix A. PostgreSQL Error Codes" of the PostgreSQL manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
             // Read-only since a failover, out of memory, too many connections, closed to
             // connections, lock not available, took too long.
             Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
-            // Lost, refused, no such database, rolled back, stopping.
+            // Connection lost, login refused, no such database, rolled back, server stopping.
             Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
                 .any(|class| code.starts_with(class)),
@@ -219,7 +219,7 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
 
 // ANCHOR: stale-plan
 /// Whether the schema has changed since the statement was prepared. The database then refuses
-/// it, and has done nothing.
+/// the statement without having executed any of it.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {
         return false;
@@ -227,7 +227,7 @@ pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match error.code().as_deref() {
         // No such prepared statement.
         Some("26000") => true,
-        // The code alone says "not supported", which would be a bug of ours.
+        // The code alone means "feature not supported", which would be a bug in this service.
         Some("0A000") => {
             let error = error.try_downcast_ref::<PgDatabaseError>();
             error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")

@@ -1,4 +1,4 @@
-//! Between the SDK and the collector: a client that works on the SDK's threads, and a count of the spans that arrived.
+//! Export to the collector: an HTTP client for the SDK's threads, and a count of the spans.
 
 use std::{
     sync::LazyLock,
@@ -19,8 +19,8 @@ use tracing::warn;
 use crate::rate_limit::RateLimit;
 
 // ANCHOR: on-the-runtime
-/// Sends on the runtime of the service. The SDK exports on threads of its own, which have no runtime,
-/// and `reqwest` needs one.
+/// An HTTP client that sends on the Tokio runtime of the service. The SDK exports
+/// on threads of its own, which have no runtime, but `reqwest` needs one.
 #[derive(Clone, Debug)]
 pub struct OnTheRuntime {
     client: Client,
@@ -28,7 +28,7 @@ pub struct OnTheRuntime {
 }
 
 impl OnTheRuntime {
-    /// A client for the runtime that this is called on. No request takes longer than `limit`.
+    /// Creates a client for the current runtime. A request times out after `limit`.
     pub fn new(limit: Duration) -> reqwest::Result<OnTheRuntime> {
         let client = Client::builder()
             .no_proxy()
@@ -51,14 +51,14 @@ impl HttpClient for OnTheRuntime {
 // ANCHOR_END: on-the-runtime
 
 // ANCHOR: counted
-/// An exporter whose spans are counted: those that the collector took, and those that it didn't.
+/// An exporter that counts its spans: those that the collector accepted, and those that failed.
 #[derive(Debug)]
 pub struct Counted<E> {
     exporter: E,
     exported: Counter<u64>,
 }
 
-/// A collector that is away fails every batch, so one line per half minute is enough.
+/// While the collector is down, every batch fails, so one log line per half minute is enough.
 static FAILURES: LazyLock<RateLimit<()>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(30)));
 

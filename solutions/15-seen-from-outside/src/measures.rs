@@ -1,4 +1,4 @@
-//! The metrics of all requests together: their number, their duration, and how many are under way.
+//! The metrics across all requests: their number, their duration, and how many are in progress.
 
 use std::time::Instant;
 
@@ -13,20 +13,20 @@ use rocket::{
 
 use crate::request_span::route_of;
 
-/// The buckets that the semantic conventions advise, in seconds.
+/// The histogram buckets that the semantic conventions recommend, in seconds.
 const SECONDS: [f64; 14] = [
     0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
 ];
 
 // ANCHOR: measures
-/// Measures each request, by its route. By its path, each id would be a series of its own.
+/// Measures requests per route. Measured per path, each id would be a time series of its own.
 pub struct Measures {
     duration: Histogram<f64>,
     active: UpDownCounter<i64>,
 }
 
 impl Measures {
-    /// Measures with the global meter.
+    /// Creates the instruments with the global meter.
     pub fn new() -> Measures {
         let meter = global::meter("records");
         Measures {
@@ -45,7 +45,7 @@ impl Measures {
     }
 }
 
-/// A request that is under way. It ends with the request, whichever way that ends.
+/// Counts a request as active until it is dropped, however the request ends.
 struct UnderWay {
     since: Instant,
     active: UpDownCounter<i64>,

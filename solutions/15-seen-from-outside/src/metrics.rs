@@ -1,4 +1,4 @@
-//! `GET /metrics`: the metrics in Prometheus's format, the same that a collector gets.
+//! `GET /metrics`: the metrics that the collector gets, in the text format of Prometheus.
 
 use prometheus::{TEXT_FORMAT, TextEncoder};
 use rocket::{get, http::ContentType};
@@ -6,7 +6,7 @@ use rocket::{get, http::ContentType};
 use crate::error::Error;
 
 // ANCHOR: metrics
-/// Answers all metrics. Like `/health` it needs no key: nginx doesn't expose it.
+/// Returns all metrics. Like `/health`, this needs no key, because nginx doesn't expose it.
 #[get("/metrics")]
 pub fn metrics() -> Result<(ContentType, String), Error> {
     let text = TextEncoder::new().encode_to_string(&prometheus::gather())?;

@@ -1,5 +1,5 @@
-//! The span of a request: its start, its end, and the layer around each handler that runs it inside. Each line that is logged inside
-//! it has the ids of request and trace, also those of libraries, which know nothing of requests.
+//! The span of a request, from its start to its end, and the wrapper that runs each handler in
+//! it. Every log line inside has the request id and the trace id, even lines from libraries.
 
 use opentelemetry::trace::{Status as Outcome, TraceContextExt};
 use rocket::{
@@ -34,7 +34,7 @@ pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
         if let Err(error) = span.set_parent(trace_context::of(request)) {
             warn!("a trace begins anew: {error}");
         }
-        // These are for the telemetry alone, not for each line of the log.
+        // These attributes are only for the telemetry, and not for each log line.
         span.set_attribute("http.request.method", method);
         if let Some(route) = route {
             span.set_attribute("http.route", route);
@@ -47,7 +47,7 @@ pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     })
 }
 
-/// Records in the span how the request was answered. A client's error isn't ours.
+/// Records the status in the span. Only a 5xx is our error: a 4xx is the client's.
 pub fn answered(request: &Request<'_>, status: Status) {
     let span = request_span(request);
     span.set_attribute("http.response.status_code", i64::from(status.code));
@@ -65,8 +65,8 @@ pub fn route_of(request: &Request<'_>) -> Option<String> {
 // ANCHOR_END: request-span
 
 // ANCHOR: in-span
-/// The handler of a route, run in the span of its request. The guards, and the responder that turns the
-/// result into an answer, run inside it as well: Rocket's macros put them into the handler.
+/// The handler of a route, run in the span of its request. Guards, and the responder that turns
+/// the result into an answer, run there too: Rocket's macros put them into the handler.
 #[derive(Clone)]
 struct InSpan(Box<dyn Handler>);
 
@@ -78,8 +78,8 @@ impl Handler for InSpan {
     }
 }
 
-/// Runs the handlers of these routes in spans. A fairing cannot: it sees a request before its handler
-/// and after it, never around it.
+/// Runs the handlers of these routes in spans. A fairing can't do this: it runs before a
+/// handler and after it, but can't wrap it.
 pub fn in_spans(mut routes: Vec<Route>) -> Vec<Route> {
     for route in &mut routes {
         route.handler = Box::new(InSpan(route.handler.clone()));

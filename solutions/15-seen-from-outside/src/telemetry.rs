@@ -1,4 +1,4 @@
-//! The telemetry: where spans and metrics go, which traces are kept, and how the last spans are sent before the service ends.
+//! Telemetry: where spans and metrics go, which traces are sampled, and the flush at shutdown.
 
 use std::{thread, time::Duration};
 
@@ -40,7 +40,7 @@ struct Exporters {
 }
 
 impl Exporters {
-    /// `None` without a collector.
+    /// Returns `None` if no collector is configured.
     fn new(settings: &TelemetrySettings) -> Result<Option<Exporters>, NoTelemetry> {
         if !settings.is_sent {
             return Ok(None);
@@ -57,16 +57,16 @@ impl Exporters {
 // ANCHOR_END: exporters
 
 // ANCHOR: telemetry
-/// The providers of spans and metrics. Without a collector, both still exist, and nothing is
-/// sent: log lines still have a trace id, and `/metrics` still answers.
+/// The providers of spans and metrics. They exist even without a collector: then
+/// nothing is sent, but log lines still have a trace id, and `/metrics` still works.
 pub struct Telemetry {
     spans: SdkTracerProvider,
     metrics: SdkMeterProvider,
 }
 
 impl Telemetry {
-    /// Starts the threads that send. The variables `OTEL_…` say how often and how much; the SDK reads
-    /// them itself.
+    /// Starts the exporting threads. The SDK itself reads the `OTEL_…` variables that set how often
+    /// and how much they send.
     pub fn start(settings: &TelemetrySettings) -> Result<Telemetry, NoTelemetry> {
         let (to_send_spans, to_send_metrics) = match Exporters::new(settings)? {
             Some(Exporters { spans, metrics }) => (Some(spans), Some(metrics)),
@@ -86,10 +86,10 @@ impl Telemetry {
             metrics = metrics.with_periodic_exporter(exporter);
         }
         let metrics = metrics.build();
-        // Before the spans: their queue counts the spans that it drops, with the meter that it finds.
+        // Set before the span provider is built: its queue counts dropped spans with the global meter.
         global::set_meter_provider(metrics.clone());
 
-        // The caller has decided already whether its trace is kept. Our share is of the traces that start here.
+        // The caller's sampling decision is kept. The ratio applies only to traces that start here.
         let share = Sampler::TraceIdRatioBased(settings.share);
         let mut spans = SdkTracerProvider::builder()
             .with_resource(service)
@@ -106,10 +106,10 @@ impl Telemetry {
         self.spans.tracer("records")
     }
 
-    /// Sends what is left, and waits for it only as long as the shutdown of a service may be delayed.
+    /// Exports the remaining data, but doesn't delay the shutdown by more than `LAST_EXPORTS`.
     pub async fn shutdown(self) {
         let (done, sent) = oneshot::channel();
-        // A thread of its own: the runtime's shutdown would wait for one of the runtime's.
+        // A plain thread: the runtime's shutdown would wait for one of its own blocking threads.
         thread::spawn(move || {
             let _ = self.spans.shutdown_with_timeout(LAST_EXPORTS);
             let _ = self.metrics.shutdown_with_timeout(LAST_EXPORTS);

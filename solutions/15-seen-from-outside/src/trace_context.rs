@@ -1,4 +1,4 @@
-//! `traceparent` and `tracestate`: the trace that a request belongs to, read from it and passed on.
+//! Trace context: reads `traceparent` and `tracestate` from a request, and passes them on.
 
 use opentelemetry::{
     Context,
@@ -9,19 +9,19 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use rocket::{Request, http::HeaderMap};
 
 // ANCHOR: trace-context
-/// The context of the caller's span; an empty one if the request has no `traceparent`,
-/// or an invalid one.
+/// The context of the caller's span, or an empty context if the `traceparent` is missing or
+/// invalid.
 pub fn of(request: &Request<'_>) -> Context {
     let no_span = Context::new();
     TraceContextPropagator::new().extract_with_context(&no_span, &Headers(request.headers()))
 }
 
-/// Writes the headers that make this context's span the parent.
+/// Injects this context into the headers, so that its span becomes the parent in the callee.
 pub fn pass_on(context: &Context, headers: &mut reqwest::header::HeaderMap) {
     TraceContextPropagator::new().inject_context(context, &mut HeaderInjector(headers));
 }
 
-/// Rocket's headers, as the propagator reads them: it asks for these two.
+/// Adapts Rocket's headers to the propagator, which asks for `traceparent` and `tracestate`.
 struct Headers<'r>(&'r HeaderMap<'r>);
 
 impl Extractor for Headers<'_> {

@@ -5,10 +5,10 @@ use rocket::Request;
 use crate::refused::Refused;
 
 // ANCHOR: bearer
-/// The token of a request; `None` if it has none, or other credentials.
+/// The bearer token of a request, or `None` if it has no token or different credentials.
 ///
 /// # Errors
-/// There are several headers, or one without a token.
+/// There are several `Authorization` headers, or the header has no token.
 pub fn bearer<'r>(request: &'r Request<'_>) -> Result<Option<&'r str>, Refused> {
     let mut headers = request.headers().get("Authorization");
     let Some(header) = headers.next() else {

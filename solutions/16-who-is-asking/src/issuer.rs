@@ -1,4 +1,4 @@
-//! The client of the issuer: fetches its keys, with a limit for everything.
+//! The client of the issuer: fetches the issuer's keys, with limits on time and size.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::{key_set::KeySet, object::Object, settings::TokenSettings};
 
-/// The maximum size of an answer. A key has some 400 bytes.
+/// The maximum size of a response. A key has about 400 bytes.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 /// The reason why there is no key set.
@@ -63,10 +63,10 @@ impl Issuer {
         }
     }
 
-    /// The keys that the issuer publishes now.
+    /// Fetches the keys that the issuer currently publishes.
     ///
     /// # Errors
-    /// It doesn't answer in time, or its answer isn't a key set.
+    /// The issuer doesn't respond in time, or its response isn't a key set.
     pub async fn key_set(&self) -> Result<KeySet, NoKeySet> {
         timeout(self.timeout, self.ask()).await?
     }

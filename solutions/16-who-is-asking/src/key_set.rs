@@ -8,16 +8,16 @@ use jsonwebtoken::{
 };
 use rocket::serde::json::serde_json::{self, Value};
 
-/// The minimum size of an RSA key, in bytes: RFC 7518 asks for 2048 bits.
+/// The minimum size of an RSA key, in bytes: RFC 7518 requires 2048 bits.
 const MIN_RSA_BYTES: usize = 2048 / 8;
 
-/// A key that signs access tokens, and the one algorithm that it is used with.
+/// A key that verifies access tokens, and the only algorithm that the key is used with.
 pub struct Key {
     pub algorithm: Algorithm,
     pub decoding: DecodingKey,
 }
 
-/// The keys of one answer of the issuer, by their ids.
+/// The keys from one response of the issuer, by key id.
 #[derive(Default)]
 pub struct KeySet(HashMap<String, Arc<Key>>);
 
@@ -41,7 +41,7 @@ impl KeySet {
     }
 }
 
-/// A key with its id, if it has one and is meant for signing tokens.
+/// The key with its id, or `None` if it has no id or isn't meant for signing tokens.
 fn usable(jwk: &Jwk) -> Option<(String, Arc<Key>)> {
     let about = &jwk.common;
     let for_signatures = matches!(about.public_key_use, None | Some(PublicKeyUse::Signature));
@@ -56,7 +56,7 @@ fn usable(jwk: &Jwk) -> Option<(String, Arc<Key>)> {
         AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => {
             Algorithm::EdDSA
         }
-        // A published symmetric key is no secret, and other curves aren't supported.
+        // A published symmetric key isn't secret, and other curves aren't supported.
         _ => return None,
     };
     let agrees = about

@@ -1,5 +1,5 @@
-//! The issuer's keys, cached: fetched in the background, and on demand when a token
-//! names a new one.
+//! The issuer's keys, cached: renewed in the background, and fetched on demand when a token
+//! names an unknown key.
 
 use std::{
     sync::{Arc, PoisonError, RwLock},
@@ -25,16 +25,16 @@ use crate::{
 /// The keys, shared by all requests.
 pub struct Keys {
     issuer: Issuer,
-    /// The last good answer of the issuer. Locked only briefly, never across an `.await`.
+    /// The issuer's last valid response. Locked only briefly, never across an `.await`.
     last: RwLock<Option<Fetched>>,
-    /// Held while the issuer is asked. Inside: when that was last due to an unknown key.
+    /// Held during a fetch. Contains the time of the last fetch that an unknown key caused.
     asking: Mutex<Option<Instant>>,
     renewal: Duration,
     cooldown: Duration,
     max_age: Duration,
 }
 
-/// A good answer of the issuer.
+/// A valid response from the issuer.
 #[derive(Clone)]
 struct Fetched {
     keys: Arc<KeySet>,
@@ -43,7 +43,7 @@ struct Fetched {
 // ANCHOR_END: keys
 
 impl Keys {
-    /// Knows no key yet.
+    /// Holds no keys until the first fetch.
     pub fn new(settings: &TokenSettings) -> Keys {
         Keys {
             issuer: Issuer::new(settings),
@@ -56,10 +56,10 @@ impl Keys {
     }
 
     // ANCHOR: get
-    /// The key with this id. If it is unknown, the issuer is asked, unless it was a moment ago.
+    /// The key with this id. An unknown id triggers a fetch, unless there was one a moment ago.
     ///
     /// # Errors
-    /// The issuer has no such key, or its last answer is too old.
+    /// The issuer has no such key, or its last valid response is too old.
     pub async fn get(&self, kid: &str) -> Result<Arc<Key>, Refused> {
         if let Some(key) = self.known(kid) {
             return Ok(key);
@@ -75,7 +75,7 @@ impl Keys {
         self.current()?.get(kid)
     }
 
-    /// The keys of the last good answer; none if it is too old, or has no usable key.
+    /// The keys of the last valid response, or `None` if it is too old or has no usable key.
     fn current(&self) -> Option<Arc<KeySet>> {
         let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
         let last = last.clone()?;
@@ -83,24 +83,24 @@ impl Keys {
         counts.then_some(last.keys)
     }
 
-    /// Asks the issuer because of an unknown key. Requests that arrive meanwhile wait for its answer, and
-    /// find the key, or that there is none.
+    /// Fetches the keys because of an unknown key id. Requests that arrive in the meantime wait for the
+    /// fetch, and then find the key, or that the issuer doesn't have it.
     async fn ask_for(&self, kid: &str) {
         let mut asked = self.asking.lock().await;
         let just_asked = asked.is_some_and(|asked| asked.elapsed() < self.cooldown);
         if just_asked || self.known(kid).is_some() {
             return;
         }
-        // Noted before the fetch as well: a request dropped halfway has asked, too.
+        // Set before the fetch as well: if this request is canceled, the issuer has still been asked.
         *asked = Some(Instant::now());
         self.fetch().await;
-        // Counted from the end: requests that waited for a silent issuer don't ask one by one.
+        // The cooldown starts here: requests that waited for a silent issuer don't ask one by one.
         *asked = Some(Instant::now());
     }
     // ANCHOR_END: get
 
     // ANCHOR: renew
-    /// Fetches the keys, again and again. A failure doesn't end this: the next attempt may succeed.
+    /// Fetches the keys periodically. A failure doesn't end the loop: the next attempt may succeed.
     async fn renew(&self) {
         loop {
             let turn = self.asking.lock().await;
@@ -111,7 +111,7 @@ impl Keys {
     }
 
     /// Renews the keys until the service is told to stop, even in the middle of a fetch: `select!` drops
-    /// what it no longer waits for, and the connection with it.
+    /// the unfinished future, and the connection with it.
     async fn renew_until(&self, shutdown: Shutdown) {
         select! {
             () = self.renew() => {}
@@ -119,8 +119,8 @@ impl Keys {
         }
     }
 
-    /// Asks the issuer. Its answer replaces the known keys: a withdrawn key is no longer valid.
-    /// If it doesn't answer, the known keys stay.
+    /// Fetches the keys. They replace the cached keys, so a withdrawn key is no longer valid.
+    /// If the fetch fails, the cached keys stay.
     async fn fetch(&self) {
         let at = Instant::now();
         match self.issuer.key_set().await {

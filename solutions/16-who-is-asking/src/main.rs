@@ -104,7 +104,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
     }
 }
 
-/// Accepts the tokens of an issuer, in addition to keys.
+/// Accepts tokens of an issuer, in addition to API keys.
 fn with_tokens(service: Rocket<Build>, settings: &TokenSettings) -> Rocket<Build> {
     let keys = Arc::new(Keys::new(settings));
     service

@@ -4,7 +4,7 @@ use serde::Serialize;
 use sqlx::FromRow;
 
 // ANCHOR: record
-/// One record. Its fields are named like the columns they come from and the members they become.
+/// One record. Its fields, the table's columns and the JSON members have the same names.
 #[derive(FromRow, Serialize)]
 pub struct Record {
     pub id: i32,

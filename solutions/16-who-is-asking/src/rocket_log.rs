@@ -1,10 +1,10 @@
-//! Rocket's own log lines. Rocket knows only the crate `log`, which is older than `tracing`.
+//! Rocket's own log lines. Rocket supports only the crate `log`, which predates `tracing`.
 
 use log::{LevelFilter, Log, Metadata, Record};
 use tracing::{error, warn};
 
 // ANCHOR: rocket-log
-/// Takes Rocket's log lines, before Rocket sets up a log of its own.
+/// Receives Rocket's log lines. Must run before Rocket sets up its own logger.
 pub fn listen() {
     // This fails if a logger is set already.
     if log::set_logger(&LogForwarder).is_ok() {
@@ -12,12 +12,12 @@ pub fn listen() {
     }
 }
 
-/// Forwards what is logged with the crate `log`.
+/// Forwards records of the crate `log` to `tracing`.
 struct LogForwarder;
 
 impl Log for LogForwarder {
-    /// Two parts of Rocket write whole URLs into the log, and the query of a URL may hold a key:
-    /// these are dropped.
+    /// Drops the lines of two modules of Rocket, because they contain whole URLs, and the query of
+    /// a URL can contain a key.
     fn enabled(&self, about: &Metadata<'_>) -> bool {
         let silent = ["rocket::server", "rocket::request"];
         !silent.iter().any(|part| about.target().starts_with(part))

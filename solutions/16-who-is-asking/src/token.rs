@@ -1,4 +1,4 @@
-//! Verifies an access token: with a key of the issuer, by the key's use, and by the token's claims.
+//! Verifies an access token: its type, its signature by a key of the issuer, and its claims.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl Tokens {
     }
 
     // ANCHOR: judge
-    /// The caller with this token.
+    /// Verifies the token, and returns the caller.
     ///
     /// # Errors
     /// The token is invalid, or there are no keys to verify it with.
@@ -64,7 +64,7 @@ impl Tokens {
         let kid = header.kid.ok_or(Refused::Token(Reason::Key))?;
         let key = self.keys.get(&kid).await?;
 
-        // The key decides the algorithm. The token's header was written by whoever made the token.
+        // The key determines the algorithm: the token's header could be forged to name another one.
         let mut validation = Validation::new(key.algorithm);
         validation.set_issuer(&[&self.issuer]);
         validation.set_audience(&[&self.audience]);
@@ -86,7 +86,7 @@ impl Tokens {
     // ANCHOR_END: judge
 }
 
-/// RFC 9068: an ID token says `JWT`, is signed by the same keys, and has another audience.
+/// RFC 9068: ID tokens have the type `JWT`, the same signing keys, and a different audience.
 fn is_access_token(typ: &str) -> bool {
     ["at+jwt", "application/at+jwt"]
         .iter()
@@ -94,7 +94,7 @@ fn is_access_token(typ: &str) -> bool {
 }
 
 // ANCHOR: reason
-/// The library's error in a word for the log. Its own text may repeat parts of the token.
+/// One word per library error, for the log: the error's message may repeat parts of the token.
 fn reason(error: &Error) -> Refused {
     Refused::Token(match error.kind() {
         ErrorKind::InvalidAlgorithm => Reason::Algorithm,

@@ -1,4 +1,4 @@
-// Draws QR codes with a separate program: one process per code, the text goes in and the image comes out.
+// Draws QR codes with a separate program: one process per code reads the text and writes the image.
 package workshop.qrcode
 
 import kotlinx.coroutines.Dispatchers
@@ -30,7 +30,7 @@ class ProcessQrCodes(
     /** If the timeout ends this early, the program ends with it. */
     private suspend fun draw(text: String): ByteArray =
         coroutineScope {
-            // Set inside the block: a timeout right at its end would discard its result.
+            // Set inside the block: a timeout just as the block returns would discard its result.
             var process: Process? = null
             try {
                 val started = withContext(Dispatchers.IO) { start().also { process = it } }

@@ -1,4 +1,4 @@
-//! The function that moves: a text goes in, its QR code comes out as a PNG image.
+//! The function that moves: it draws the QR code of a text as a PNG image.
 
 use std::cell::RefCell;
 
@@ -7,7 +7,7 @@ use flate2::{Compress, CompressError, Compression, Crc, FlushCompress};
 
 /// The blank border that readers need, in modules (the squares of a QR code).
 const QUIET_ZONE: usize = 4;
-/// No image is narrower than this, in pixels.
+/// The minimum width of an image, in pixels.
 const MIN_WIDTH: usize = 200;
 /// Takes half the time of the default level, 6, for a tenth more bytes.
 const DEFLATE_LEVEL: u32 = 3;
@@ -43,8 +43,8 @@ pub fn png(text: &str) -> Result<Vec<u8>, QrError> {
     Ok(file)
 }
 
-/// The width in pixels, and the rows of pixels from top to bottom. A row begins with the number of
-/// its filter, 0 for none. Then come eight pixels per byte, and 1 is white.
+/// The width in pixels, and the rows of pixels from top to bottom. Each row begins with
+/// its filter type, 0 for none, followed by eight pixels per byte. A 1 bit is white.
 fn draw(code: &QRCode) -> (usize, Vec<u8>) {
     let across = code.size + 2 * QUIET_ZONE;
     let scale = MIN_WIDTH.div_ceil(across);
@@ -70,7 +70,7 @@ fn draw(code: &QRCode) -> (usize, Vec<u8>) {
 }
 
 thread_local! {
-    /// Reused, since its memory is a hundred times that of an image.
+    /// Reused, because a compressor takes a hundred times as much memory as an image.
     static DEFLATER: RefCell<Compress> =
         RefCell::new(Compress::new(Compression::new(DEFLATE_LEVEL), true));
 }
@@ -84,7 +84,7 @@ fn deflate(rows: &[u8]) -> Result<Vec<u8>, CompressError> {
     })
 }
 
-/// A chunk of a PNG file: its length, its name, its content, and a checksum of the last two.
+/// A chunk of a PNG file: its length, name and content, and a checksum of name and content.
 fn add_chunk(file: &mut Vec<u8>, name: &[u8; 4], content: &[u8]) {
     let mut checksum = Crc::new();
     checksum.update(name);

@@ -1,4 +1,4 @@
-//! The module: the functions that a host can call. Only numbers cross the boundary, so bytes go through its memory.
+//! The functions for the host. Only numbers cross the boundary, so bytes go through memory.
 #![expect(
     unsafe_code,
     reason = "what comes over this border are addresses, and nobody checks them"
@@ -9,7 +9,7 @@ mod qr;
 use std::{ptr, slice, str};
 
 // ANCHOR: border
-/// The result of [`qr_png`] without an image: Rust never puts anything at address 0.
+/// The result of [`qr_png`] if there is no image: Rust never allocates anything at address 0.
 const NO_IMAGE: u64 = 0;
 
 /// Allocates bytes that the host will write, and will free with [`qr_free`].
@@ -18,16 +18,16 @@ pub extern "C" fn qr_alloc(length: usize) -> *mut u8 {
     handed_over(vec![0; length])
 }
 
-/// Draws the QR code of a text, and returns where the image is: its address in the upper half of the number, its length in the
-/// lower. The host frees the image with [`qr_free`].
+/// Draws the QR code of a text, and returns the image: its address in the upper half of
+/// the number, its length in the lower half. The host frees the image with [`qr_free`].
 ///
 /// # Safety
-/// `text` isn't null. Behind it are `length` initialized bytes of one allocation, and until this function returns, nobody changes
-/// or frees them.
+/// `text` must not be null, and must point to `length` initialized bytes of one
+/// allocation, which nothing changes or frees before this function returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_png(text: *const u8, length: usize) -> u64 {
-    // SAFETY: by the promise above, `text` isn't null, its `length` bytes are initialized and in one allocation, and they stay as
-    // they are as long as this slice is used: it ends with this function.
+    // SAFETY: the caller guarantees that `text` isn't null, that its `length` bytes are initialized and in one allocation, and
+    // that they don't change while this slice is used: it ends with this function.
     let text = unsafe { slice::from_raw_parts(text, length) };
     match draw(text) {
         Some(image) => {
@@ -42,23 +42,23 @@ pub unsafe extern "C" fn qr_png(text: *const u8, length: usize) -> u64 {
 /// Frees bytes that a function of this module has handed over.
 ///
 /// # Safety
-/// - `data` is an address that this module has handed over, and `length` the number of bytes with it: the beginning of an
-///   allocation, and all of it.
-/// - They are freed once, and nobody uses the bytes afterwards.
+/// - `data` must be an address that this module has handed over, and `length`
+///   the number of bytes handed over with it: exactly one whole allocation.
+/// - The bytes must be freed only once, and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
-    // SAFETY: by the promise above, this is the address and the length of one box that `handed_over` let go of, so Rust's
-    // allocator made it, and nobody has owned it since.
+    // SAFETY: the caller guarantees that this is the address and the length of one box that `handed_over` has leaked, so
+    // Rust's allocator made it, and it has had no owner since.
     drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(data, length)) });
 }
 
-/// Gives up the bytes without freeing them.
+/// Gives up ownership of the bytes without freeing them.
 fn handed_over(bytes: Vec<u8>) -> *mut u8 {
     Box::into_raw(bytes.into_boxed_slice()).cast()
 }
 // ANCHOR_END: border
 
-/// The image of these bytes, which may not be UTF-8, or too long for a code.
+/// The QR code of these bytes, or `None` if they aren't UTF-8 or don't fit into a code.
 fn draw(text: &[u8]) -> Option<Vec<u8>> {
     qr::png(str::from_utf8(text).ok()?).ok()
 }

@@ -1,4 +1,4 @@
-// Draws QR codes with a function of a native library: a text is copied out of the JVM, an image is copied in.
+// Draws QR codes with a function of a native library: copies the text off the heap, and the image back.
 package workshop.qrcode
 
 import kotlinx.coroutines.Dispatchers

@@ -1,4 +1,4 @@
-//! The library: functions that C can call, and so can a JVM.
+//! The library: functions with a C ABI, which C and the JVM can call.
 #![expect(
     unsafe_code,
     reason = "what comes over this border are addresses, and nobody checks them"
@@ -12,7 +12,7 @@ use std::{panic::catch_unwind, ptr, slice, str};
 use qr::QrError;
 
 // ANCHOR: border
-/// Bytes that Rust has handed over. Their receiver passes them to [`qr_free`], once.
+/// Bytes that Rust has handed over. The receiver must pass them to [`qr_free`] exactly once.
 #[repr(C)]
 pub struct Bytes {
     data: *mut u8,
@@ -20,7 +20,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Gives up the bytes without freeing them.
+    /// Gives up ownership of the bytes without freeing them.
     fn handed_over(bytes: Vec<u8>) -> Bytes {
         let bytes = Box::into_raw(bytes.into_boxed_slice());
         Bytes {
@@ -40,20 +40,20 @@ pub enum Outcome {
     Panicked = 4,
 }
 
-/// Draws the QR code of a text, and writes to `image` where it is.
+/// Draws the QR code of a text, and writes the address and the length of the image to `image`.
 ///
 /// # Safety
-/// - `text` isn't null. Behind it are `length` initialized bytes of one allocation, and until this function returns, nobody
-///   changes or frees them.
-/// - `image` isn't null, and is aligned for [`Bytes`]. Behind it is room for one, which nobody else uses until then.
+/// - `text` must not be null, and must point to `length` initialized bytes of one allocation,
+///   which nothing changes or frees before this function returns.
+/// - `image` must be non-null and aligned, with room for one [`Bytes`] that nothing else uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Bytes) -> Outcome {
-    // SAFETY: by the promise above, `text` isn't null, its `length` bytes are initialized and in one allocation, and they stay as
-    // they are as long as this slice is used: it ends with this function.
+    // SAFETY: the caller guarantees that `text` isn't null, that its `length` bytes are initialized and in one allocation, and
+    // that they don't change while this slice is used: it ends with this function.
     let text = unsafe { slice::from_raw_parts(text, length) };
     match catch_unwind(|| draw(text)) {
         Ok(Ok(bytes)) => {
-            // SAFETY: by the promise above, `image` isn't null, is aligned, and has room for `Bytes` that is ours alone.
+            // SAFETY: the caller guarantees that `image` isn't null, is aligned, and that only we use the room behind it.
             unsafe { image.write(Bytes::handed_over(bytes)) };
             Outcome::Drawn
         }
@@ -65,17 +65,17 @@ pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Byte
 /// Frees bytes that a function of this library has handed over.
 ///
 /// # Safety
-/// - `data` and `length` are those of one [`Bytes`] of this library: the beginning of its allocation, and all of it.
-/// - They are freed once, and nobody uses the bytes afterwards.
+/// - `data` and `length` must be those of one [`Bytes`] of this library: a whole allocation.
+/// - The bytes must be freed only once, and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
-    // SAFETY: by the promise above, this is the address and the length of one box that `handed_over` let go of, so Rust's
-    // allocator made it, and nobody has owned it since.
+    // SAFETY: the caller guarantees that this is the address and the length of one box that `handed_over` has leaked, so
+    // Rust's allocator made it, and it has had no owner since.
     drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(data, length)) });
 }
 // ANCHOR_END: border
 
-/// The image of these bytes, which may not be UTF-8.
+/// The QR code of these bytes, or the reason why there is none: they may not be UTF-8.
 fn draw(text: &[u8]) -> Result<Vec<u8>, Outcome> {
     let text = str::from_utf8(text).map_err(|_| Outcome::NotUtf8)?;
     qr::png(text).map_err(|error| match error {

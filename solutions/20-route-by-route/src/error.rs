@@ -1,4 +1,4 @@
-//! The errors of a request, and what the client sees of them.
+//! The errors of a request, and the problems that clients get for them.
 
 use std::error::Error as StdError;
 
@@ -16,13 +16,13 @@ use crate::{causes::with_causes, problem::Problem, text::MAX_TEXT_BYTES};
 /// The reason why a request failed. A handler returns it as the `Err` of its `Result`.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The text cannot be read.
+    /// The text cannot be decoded.
     #[error("the request is malformed")]
     Malformed,
     /// There is nothing to draw.
     #[error("the query parameter text is missing or empty")]
     NoText,
-    /// The text has more bytes than a code may hold.
+    /// The text is longer than `MAX_TEXT_BYTES`.
     #[error("text must be at most {MAX_TEXT_BYTES} bytes of UTF-8, but has {0}")]
     TextTooLong(usize),
     /// No code can be drawn now.
@@ -44,14 +44,14 @@ impl Error {
     }
 }
 
-/// Makes an `Error` something that a handler can return.
+/// Lets a handler return an `Error`.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         match self {
             Error::Unavailable(_) => {
                 error!("{}", with_causes(&self));
             }
-            // The client has been told everything.
+            // Nothing to log: the response already gives the reason.
             Error::Malformed | Error::NoText | Error::TextTooLong(_) => {}
         }
         self.problem().respond_to(request)

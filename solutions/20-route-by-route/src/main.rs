@@ -1,4 +1,4 @@
-//! The service: of the routes of the Kotlin service, only `/qrcode`.
+//! The service: it has one of the routes of the Kotlin service, `/qrcode`.
 
 mod catchers;
 mod causes;

@@ -14,8 +14,8 @@ use crate::{error::Error, qr, text::Text};
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 // ANCHOR: qrcode
-/// Answers the code as an image. 400 for an invalid text, 503 if there is no image in
-/// time.
+/// Responds with the code as an image. Otherwise answers 400 for
+/// an invalid text, and 503 if the image isn't ready in time.
 #[get("/qrcode")]
 pub async fn qrcode(
     text: Result<Text, Error>,
@@ -31,15 +31,15 @@ pub async fn qrcode(
     }
 }
 
-/// The limit of concurrent drawings, two per core. A drawing keeps its core busy to the end, so
-/// many more would make all of them slower, and none earlier. With one per core, a core would be idle
-/// while a permit goes from one request to the next.
+/// Limits concurrent drawings to two per core. A drawing keeps its core busy until it ends, so
+/// many more would make all of them slower, and finish none earlier. With one per core, a core
+/// would be idle while a permit passes from one request to the next.
 pub struct Drawings {
     places: Arc<Semaphore>,
 }
 
 impl Drawings {
-    /// All permits are free.
+    /// Starts with all permits free.
     pub fn new() -> Drawings {
         let cores = available_parallelism().map_or(1, NonZero::get);
         Drawings {
@@ -47,13 +47,13 @@ impl Drawings {
         }
     }
 
-    /// Draws on a thread for blocking work. The few threads that requests are read on stay
-    /// free for reading.
+    /// Draws on a thread for blocking work. The few threads that read requests stay free for
+    /// reading.
     async fn png(&self, text: String) -> Result<Vec<u8>, Error> {
         let place = Arc::clone(&self.places).acquire_owned().await;
         let place = place.map_err(|closed| Error::Unavailable(closed.into()))?;
         let drawn = spawn_blocking(move || {
-            // Held until the drawing ends, even if nobody waits for it any more.
+            // Held until the drawing ends, even if the request has timed out.
             let _place = place;
             qr::png(&text)
         });

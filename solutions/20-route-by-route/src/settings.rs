@@ -8,7 +8,7 @@ use tracing::{Level, level_filters::LevelFilter};
 use crate::qrcode::TIMEOUT;
 
 // ANCHOR: settings
-/// Everything that can be set, checked: a service that has its `Settings` can start.
+/// All settings, validated: a service that has its `Settings` can start.
 pub struct Settings {
     /// The address to listen on.
     pub address: IpAddr,
@@ -22,7 +22,7 @@ impl Settings {
     /// Reads the settings. Settings missing from the environment keep these defaults.
     ///
     /// # Errors
-    /// An invalid variable, described in a sentence for the person who set it.
+    /// A variable is invalid. The error is a sentence for the person who set the variable.
     pub fn from_environment() -> Result<Settings, String> {
         Ok(Settings {
             address: setting("ADDRESS", "127.0.0.1", ip_address)?,
@@ -36,8 +36,8 @@ impl Settings {
         rocket::Config::figment()
             .merge(("address", self.address))
             .merge(("port", self.port))
-            // After SIGTERM nothing new is accepted. A running request may take as long as it may
-            // wait for its image; then connections are closed.
+            // After SIGTERM, no new requests are accepted. Running requests get as long as they may wait
+            // for an image; then their connections are closed.
             .merge(("shutdown.grace", TIMEOUT.as_secs() + 1))
             .merge(("shutdown.mercy", 1))
     }

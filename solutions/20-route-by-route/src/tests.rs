@@ -1,4 +1,4 @@
-//! The service's own tests: what it answers without a network.
+//! The service's own tests, which check its responses without a network.
 
 use rocket::{
     http::{ContentType, Status},
@@ -9,7 +9,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::{service, settings::Settings};
 
-/// The service in this process. Rocket's local client dispatches requests to it and needs no port.
+/// A local client of the service: Rocket dispatches its requests in-process, without a port.
 async fn client() -> Client {
     let settings = Settings {
         address: [127, 0, 0, 1].into(),
@@ -37,7 +37,7 @@ async fn a_text_that_cannot_be_used_is_a_bad_request() {
     let too_long = format!("text={}", "a".repeat(513));
     for (query, detail) in [
         ("", "the query parameter text is missing or empty"),
-        // Another name, though a form would take it for a part of `text`.
+        // A different name, although Rocket's forms would take it for a field of `text`.
         ("text.x=a", "the query parameter text is missing or empty"),
         ("text=%ff", "the request is malformed"),
         (

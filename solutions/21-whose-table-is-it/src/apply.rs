@@ -1,4 +1,4 @@
-//! Applies the events of one service to the other's table: each event once, and never an older one over a newer one.
+//! Applies one service's events to the other's table: each once, and none over a newer one.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tracing::warn;
 const BATCH: i64 = 100;
 
 // ANCHOR: event
-/// A change of a record: its visit, or that it was taken back.
+/// A change to a record: it was visited, or a visit was taken back.
 #[derive(Debug, FromRow)]
 pub struct Event {
     pub seq: i64,
@@ -21,11 +21,11 @@ pub struct Event {
 // ANCHOR_END: event
 
 // ANCHOR: batch
-/// Claims events of one outbox, at most `BATCH` that no other worker has, applies them to the other
-/// database, and acknowledges them. Returns how many there were.
+/// Claims up to `BATCH` events of one outbox that no other worker has claimed, applies them
+/// to the other database, and acknowledges them. Returns the number of claimed events.
 ///
 /// # Errors
-/// One of the databases does not answer. The claimed events are free again.
+/// One of the databases does not answer. The claimed events are then released.
 pub async fn batch(from: &mut PgConnection, to: &mut PgConnection) -> sqlx::Result<usize> {
     let mut claim = from.begin().await?;
     let events: Vec<Event> = sqlx::query_as(
@@ -64,7 +64,7 @@ pub async fn batch(from: &mut PgConnection, to: &mut PgConnection) -> sqlx::Resu
 // ANCHOR_END: batch
 
 // ANCHOR: apply
-/// Applies one event, in one statement. An event that isn't newer than the applied one changes nothing.
+/// Applies one event, in one statement. An event that isn't newer than the last has no effect.
 async fn apply(to: &mut PgConnection, event: &Event) -> sqlx::Result<()> {
     sqlx::query(
         "WITH newer AS ( \
@@ -83,8 +83,8 @@ async fn apply(to: &mut PgConnection, event: &Event) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Whether the event itself is at fault, now and later: its data are invalid (22), or violate a
-/// constraint (23). Everything else is an outage, and passes.
+/// Whether the event itself is at fault, so that a retry can't help: its data is
+/// invalid (22), or violates a constraint (23). Every other error is transient.
 fn is_poison(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.is_some_and(|code| code.starts_with("22") || code.starts_with("23"))
@@ -92,8 +92,8 @@ fn is_poison(error: &sqlx::Error) -> bool {
 // ANCHOR_END: apply
 
 // ANCHOR: woken
-/// Returns at a notification of an event, or when it's time to look anyway: a listener that
-/// has lost its connection gets no notifications, and doesn't find out.
+/// Returns at a notification of an event, or after `poll` at the latest: a
+/// listener that has lost its connection without noticing gets no notifications.
 ///
 /// # Errors
 /// The database does not answer.

@@ -1,4 +1,4 @@
-//! Compares this service's answer with Kotlin's, and bounds the reads that wait for that.
+//! Compares this service's response with Kotlin's, and limits the queue of reads to compare.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -17,20 +17,20 @@ pub const WAITING: usize = 64;
 /// The reads that wait to be compared.
 pub struct Inbox {
     ids: Sender<i32>,
-    /// The number of reads that were dropped since it was last taken.
+    /// The number of reads that were dropped since the last `take_dropped`.
     dropped: AtomicI64,
 }
 
 impl Inbox {
-    /// An inbox for `WAITING` reads, and its other end.
+    /// Creates an inbox for `WAITING` reads, and its receiving end.
     pub fn new() -> (Inbox, Receiver<i32>) {
         let (ids, waiting) = channel(WAITING);
         let dropped = AtomicI64::new(0);
         (Inbox { ids, dropped }, waiting)
     }
 
-    /// Takes a read, or counts it as dropped if there is no room. Never waits: the client's answer
-    /// doesn't depend on this.
+    /// Enqueues a read, or counts it as dropped if the queue is full. Never waits, so it doesn't
+    /// delay the client's response.
     pub fn offer(&self, id: i32) {
         if self.ids.try_send(id).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -48,20 +48,20 @@ impl Inbox {
 /// The outcome of a comparison.
 #[derive(Debug, PartialEq)]
 pub enum Verdict {
-    /// Both answer the same.
+    /// Both responses are the same.
     Same,
-    /// Kotlin's own answer has changed meanwhile: there is no verdict.
+    /// Kotlin's own response has changed during the comparison, so there is no verdict.
     Moving,
-    /// The two differ, and an event for the record is still under way.
+    /// The responses differ, and an event for the record is still under way.
     Late,
-    /// The two differ, in these members.
+    /// The responses differ in these members.
     Different(Vec<String>),
 }
 
-/// Asks Kotlin, then this database, then Kotlin again.
+/// Reads the record from Kotlin, then from this database, then from Kotlin again.
 ///
 /// # Errors
-/// One of them doesn't answer.
+/// Kotlin or one of the databases doesn't answer.
 pub async fn look(
     kotlin: &Kotlin,
     theirs: &mut PgConnection,
@@ -69,11 +69,11 @@ pub async fn look(
     id: i32,
 ) -> Result<Verdict, Error> {
     let before = kotlin.record(id).await?;
-    // Before ours is read: our answer may lack what is applied afterwards.
+    // Checked before our record is read: an event applied after that isn't in the record.
     let waited = is_under_way(theirs, ours, id).await?;
     let record = read::find(ours, id).await?;
     let mine = record.map(to_value).transpose()?;
-    // And after it: Kotlin may not have yet what was written here meanwhile.
+    // Checked again afterwards: Kotlin may not have received a write made here in the meantime.
     let waits = is_under_way(theirs, ours, id).await?;
     let after = kotlin.record(id).await?;
     Ok(if before != after {
@@ -87,7 +87,7 @@ pub async fn look(
     })
 }
 
-/// The names of the members that differ: their values don't belong in a log.
+/// The names of the members that differ, without the values, which don't belong in a log.
 fn differing(theirs: Option<&Value>, ours: Option<&Value>) -> Vec<String> {
     let (Some(Value::Object(theirs)), Some(Value::Object(ours))) = (theirs, ours) else {
         return vec!["the record itself".to_owned()];

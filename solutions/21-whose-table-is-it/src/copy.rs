@@ -1,4 +1,4 @@
-//! `service copy`: brings old visits, from the time before the outbox, into this service's table, while new ones arrive.
+//! `service copy`: backfills visits that predate the outbox, while new visits keep arriving.
 
 use sqlx::PgConnection;
 
@@ -10,16 +10,16 @@ const BATCH: i64 = 1000;
 pub struct Copied {
     /// How many visits were looked at.
     pub looked_at: usize,
-    /// The ids of those whose record is missing from this service's table.
+    /// The ids of visits whose record is missing from this service's table.
     pub unknown: Vec<i32>,
 }
 
 // ANCHOR: copy
-/// Copies every visit without an event. A record that an event was applied to is left alone: the
-/// event is newer. A record that is missing from this table doesn't hold up the others.
+/// Copies every visit, unless an event was already applied to its record: the event is newer. A
+/// record that is missing from this table doesn't hold up the others.
 ///
 /// # Errors
-/// One of the databases does not answer. What is copied stays copied.
+/// One of the databases does not answer. Visits that were already copied stay copied.
 pub async fn copy(from: &mut PgConnection, to: &mut PgConnection) -> sqlx::Result<Copied> {
     let (mut after, mut copied) = (i64::MIN, Copied::default());
     loop {

@@ -1,4 +1,4 @@
-//! The database: the connections that all requests share, and how long a request may wait for them.
+//! The database: the pool that all requests share, and how long a request can wait for it.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ impl Database {
     /// starts without a database.
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
-        // The database gives up shortly before we do: a connection whose query has ended is still good.
-        // Otherwise it would go on with queries whose client has gone.
+        // The database gives up shortly before we do, so the query has ended and the connection is
+        // still good. Otherwise the database would continue queries whose client has gone.
         let statement_timeout = (limit - ON_ITS_WAY).as_millis();
         let options = settings
             .url
             .clone()
             .options([("statement_timeout", statement_timeout)])
-            // An export is slow by nature. No other statement outlives the limit.
+            // Slow statements aren't logged: exports are slow by nature, and the limit ends all others.
             .log_slow_statements(LevelFilter::Off, limit);
         let size = settings.pool_size.get().into();
         let pool = Pool::new(options, size, limit);
@@ -70,8 +70,8 @@ impl Database {
     }
 
     // ANCHOR: read
-    /// The same for `work` that only reads, and may run twice: when the schema has changed since its
-    /// statement was prepared, the statement is prepared anew.
+    /// Like [`Database::run`], for `work` that only reads, so it can run twice: if the schema has
+    /// changed since the statement was prepared, the statement is prepared again.
     ///
     /// # Errors
     /// As for [`Database::run`].
@@ -100,9 +100,9 @@ impl Database {
         Ok(())
     }
 
-    /// Lends a connection without a time limit, for a query with many rows. It is closed afterwards,
-    /// not reused: all remaining rows would first have to be read, and nobody needs
-    /// them.
+    /// Lends a connection without a time limit, for a query with many rows. It is closed
+    /// afterwards, not reused: before the connection could be reused, all remaining rows would have
+    /// to be read, and nobody needs them.
     ///
     /// # Errors
     /// There is no connection within the time limit, or the database does not answer.
@@ -123,7 +123,7 @@ impl Database {
 }
 
 /// Whether the connection is still good. The ping ends a transaction that `work` has left
-/// open: sqlx sends the rollback with whatever comes next.
+/// open: sqlx sends the pending rollback along with the next command.
 async fn is_good_after(error: &sqlx::Error, connection: &mut PgConnection) -> bool {
     let is_an_answer = matches!(error, sqlx::Error::Database(_)) && !is_stale_plan(error);
     is_an_answer && connection.ping().await.is_ok()

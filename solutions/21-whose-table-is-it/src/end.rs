@@ -1,4 +1,4 @@
-//! `service end`: ends the sharing, unless there are reasons against switching the other service off.
+//! `service end`: ends the sharing if it is safe to switch off the other service.
 
 use sqlx::PgConnection;
 
@@ -7,12 +7,12 @@ use crate::{
     ownership::{Side, seen},
 };
 
-/// The minimum number of days on which both services were compared, and of the reads on them.
+/// The minimum number of days with comparisons, and of matching reads on those days.
 const DAYS: i64 = 7;
 const READS: i64 = 10_000;
 
 // ANCHOR: reasons
-/// The reasons against the end, a sentence each.
+/// The reasons not to end the sharing yet, one sentence each.
 ///
 /// # Errors
 /// One of the databases does not answer.

@@ -1,4 +1,4 @@
-//! Compares one read after the other in the background, and counts the results: per day, in this service's database.
+//! Compares reads one by one in the background; daily counts go to this service's database.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! `service own rust` and `service own kotlin`: moves visits from one service to the other, and back.
+//! `service own rust` and `service own kotlin`: move the ownership of visits to that service.
 
 use std::time::{Duration, Instant};
 
@@ -12,9 +12,9 @@ use crate::{
     ownership::{NOBODY, Side, say, seen},
 };
 
-/// How long the outbox may take to become empty. Meanwhile visits wait, and no client waits longer than 2 s.
+/// How long draining the outbox may take. Visits wait meanwhile, and clients wait at most 2 s.
 const LIMIT: Duration = Duration::from_millis(1500);
-/// The pause between two looks at an outbox that another worker empties.
+/// The pause between two checks of an outbox that another worker is draining.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The reason why ownership did not move.
@@ -31,11 +31,11 @@ pub enum Refusal {
 }
 
 // ANCHOR: switch
-/// Moves visits to another side: closes the one that has them, empties its outbox, and opens the other.
+/// Moves the ownership of visits: closes one side, drains its outbox, and opens the other side.
 ///
 /// # Errors
-/// The outbox doesn't become empty: the owner stays the same, from a new epoch on. Or a database does
-/// not answer, or another switch came in between: at most one side owns visits then.
+/// The outbox can't be drained: the owner stays the same, in a new epoch. Or a database
+/// does not answer, or another switch interfered: then at most one side owns visits.
 pub async fn switch(
     from: &mut PgConnection,
     to: &mut PgConnection,
@@ -47,7 +47,7 @@ pub async fn switch(
     if owner != new.name() {
         set(from, NOBODY, epoch).await?;
         if let Err(refusal) = drained(from, to).await {
-            // `none` if a switch died here: then visits were this side's before.
+            // `none` if an earlier switch died at this point: before that switch, `from` owned visits.
             let back = match old_owner.as_str() {
                 NOBODY => new.other().name(),
                 owner => owner,
@@ -61,7 +61,7 @@ pub async fn switch(
 }
 // ANCHOR_END: switch
 
-/// Sets the owner from this epoch on. Waits for the visits that are under way.
+/// Sets the owner as of this epoch, after the visits in progress have ended.
 async fn set(connection: &mut PgConnection, owner: &str, epoch: i64) -> Result<(), Refusal> {
     if say(connection, owner, epoch).await? {
         Ok(())
@@ -70,7 +70,7 @@ async fn set(connection: &mut PgConnection, owner: &str, epoch: i64) -> Result<(
     }
 }
 
-/// Returns when nothing is left in an outbox that nobody writes to any more.
+/// Drains an outbox that nobody writes to any more.
 async fn drained(from: &mut PgConnection, to: &mut PgConnection) -> Result<(), Refusal> {
     let began = Instant::now();
     loop {

@@ -19,7 +19,7 @@ pub struct Page {
 /// The page that a client asks for.
 #[derive(FromForm)]
 pub struct PageQuery {
-    /// The id before the first record.
+    /// The page begins after this id.
     #[field(default = 0)]
     after: i32,
     /// The maximum number of records on the page.
@@ -40,11 +40,11 @@ impl From<form::Errors<'_>> for Error {
 // ANCHOR_END: page-query
 
 // ANCHOR: records
-/// Answers the records with the smallest ids after `after`, at most `limit` of them; 400 if one of
-/// the two is invalid, 503 if the database doesn't answer.
+/// Returns the records with the smallest ids after `after`, at most `limit` of them; 400 if
+/// `after` or `limit` is invalid, 503 if the database doesn't answer.
 ///
-/// The page starts at a key, not at a count of rows to skip: the index leads straight to it, however
-/// far back it is, and rows that come or go before it do not shift it.
+/// Keyset pagination: the page starts at a key, not at an offset. The index leads straight to
+/// the key, however far back it is, and rows that come or go before it don't shift the page.
 #[get("/records?<page..>")]
 pub async fn records(
     _key: ApiKey,
@@ -53,7 +53,7 @@ pub async fn records(
 ) -> Result<Json<Page>, Error> {
     let PageQuery { after, limit } = page?;
 
-    // One more than requested, to know whether there is a next page.
+    // Fetch one more than requested: if it exists, there is a next page.
     let mut records: Vec<Record> = database
         .read(async |connection| {
             sqlx::query_as(

@@ -1,4 +1,4 @@
-//! The background work while visits are shared: the outbox of each database is emptied into the other one.
+//! The background work while visits are shared: applies each outbox to the other database.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ use tracing::warn;
 
 use crate::{apply, ownership::Side, settings::Settings};
 
-/// Both databases, for sessions that follow: the fence lets them write where the other service owns visits.
+/// Both databases, for follower sessions, which the fence lets write only as the non-owner.
 #[derive(Clone)]
 pub struct Databases {
     rust: PgConnectOptions,
     kotlin: PgConnectOptions,
-    /// The maximum duration of a batch, and of connecting. An answer lost on its way never comes.
+    /// The maximum duration of a batch, and of connecting, because an answer can get lost.
     limit: Duration,
     poll: Duration,
 }
@@ -54,7 +54,7 @@ impl Databases {
         }
     }
 
-    /// Opens a session of its own.
+    /// Opens a new connection.
     ///
     /// # Errors
     /// The database does not answer.
@@ -63,13 +63,13 @@ impl Databases {
     }
 
     // ANCHOR: follow
-    /// Empties the outbox of one database into the other one, and again whenever there is something in it.
+    /// Applies the outbox of one database to the other, and again whenever there are new events.
     async fn follow(&self, from: Side) -> sqlx::Result<()> {
         let one_connection = PgPoolOptions::new()
             .max_connections(1)
             .acquire_timeout(self.limit)
             .connect_lazy_with(self.of(from).clone());
-        // Before the first look, so that no later event is missed.
+        // Listens before the first batch, so that no later event is missed.
         let mut listener = PgListener::connect_with(&one_connection).await?;
         listener.listen("visits").await?;
         let mut to = self.connect(from.other()).await?;
@@ -82,8 +82,8 @@ impl Databases {
     // ANCHOR_END: follow
 }
 
-/// A fairing that begins to follow, in both directions, as soon as the service listens. One of the outboxes has nothing in it:
-/// only the owner writes.
+/// A fairing that starts to follow, in both directions, as soon as the service
+/// listens. One of the outboxes stays empty, because only the owner writes.
 pub fn on_liftoff(settings: &Settings) -> AdHoc {
     let databases = Databases::new(settings);
     AdHoc::on_liftoff("sharing", |_| {

@@ -1,4 +1,4 @@
-//! The service's own tests: what it answers without a network and without a database.
+//! The service's own tests, which need neither a network nor a database.
 
 use std::{num::NonZeroU16, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 // ANCHOR: client
-/// The service in this process. Rocket's local client dispatches requests to it and needs no port.
+/// A local client of the service: Rocket dispatches its requests in-process, without a port.
 async fn client() -> Client {
     let settings = Settings {
         address: [127, 0, 0, 1].into(),
@@ -124,7 +124,7 @@ async fn a_page_says_which_parameter_is_wrong() {
     for (query, detail) in [
         ("after=abc&limit=0", "after must be a 32-bit integer"),
         ("limit=1001", "limit must be a whole number from 1 to 1000"),
-        // The first parameter of a name counts.
+        // If a parameter is repeated, the first one counts.
         (
             "limit=0&limit=5",
             "limit must be a whole number from 1 to 1000",

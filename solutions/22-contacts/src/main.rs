@@ -42,8 +42,8 @@ async fn main() -> ExitCode {
 }
 
 // ANCHOR: router
-/// The routes. A few of them are like those of other services. All else is WebDAV, whose methods axum's own table does not know:
-/// there the module `dav` looks at path and method itself.
+/// The routes. Some are the same as in other services. All others are WebDAV, whose methods axum's router doesn't know,
+/// so the module `dav` matches path and method itself.
 fn routes(service: Arc<Service>) -> Router {
     let routes = Router::new()
         .route("/health", get(health::health))

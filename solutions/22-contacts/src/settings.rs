@@ -8,8 +8,8 @@ use tracing::{Level, level_filters::LevelFilter};
 use crate::users::Users;
 
 // ANCHOR: settings
-/// Everything that can be set, checked: a service that has its `Settings` can start. No `Debug`:
-/// some of it is secret.
+/// All settings, validated: a service that has its `Settings` can start. They don't implement
+/// `Debug`, because some are secret.
 pub struct Settings {
     /// The address to listen on.
     pub address: IpAddr,
@@ -39,7 +39,7 @@ impl Settings {
     /// Reads the settings. Settings missing from the environment keep these defaults.
     ///
     /// # Errors
-    /// An invalid variable, described in a sentence for the person who set it.
+    /// A variable is invalid. The error is a sentence for the person who set the variable.
     pub fn from_environment() -> Result<Settings, String> {
         Ok(Settings {
             address: setting("ADDRESS", "127.0.0.1", ip_address)?,
@@ -75,7 +75,7 @@ fn setting<T>(
 // ANCHOR_END: setting
 
 /// Reads a variable that has no default: everyone who has read this course would know the password of a
-/// service whose owner forgot to set one. Its value is not repeated: the message ends up in logs.
+/// service whose owner forgot to set one. The message omits the value: messages end up in logs.
 fn secret<T>(variable: &str, read: fn(&str) -> Result<T, Expected>) -> Result<T, String> {
     let text = env::var_os(variable).unwrap_or_default();
     read(text.to_str().unwrap_or_default()).map_err(|expected| {
@@ -101,8 +101,8 @@ fn users(text: &str) -> Result<Users, Expected> {
     Users::read(text).ok_or("name:password,name:password (names of a-z, 0-9 and hyphens)")
 }
 
-/// Reads a `postgres://` URL. sqlx alone would accept other addresses, too. It would notice only at the
-/// first connection that this program has no TLS, and clients would get a 500.
+/// Reads a `postgres://` URL. sqlx by itself would also accept other schemes, and URLs that
+/// need TLS in a build without TLS: clients would get a 500 at the first connection.
 fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     let is_postgres = text.starts_with("postgres://") || text.starts_with("postgresql://");
     match text.parse() {
@@ -115,7 +115,7 @@ fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     }
 }
 
-/// sqlx would look up the host with the brackets that an IPv6 address has in a URL.
+/// Strips the brackets of an IPv6 address: sqlx would look up the host with the brackets.
 fn without_brackets(url: PgConnectOptions) -> PgConnectOptions {
     let host = url.get_host().trim_matches(['[', ']']).to_owned();
     url.host(&host)
@@ -134,8 +134,8 @@ fn pool_size(text: &str) -> Result<NonZeroU16, Expected> {
 }
 
 // ANCHOR: milliseconds
-/// Reads a time limit. Below 250 ms it is refused: opening a connection may take that long. Above
-/// an hour, another unit was probably meant.
+/// Reads a time limit. Less than 250 ms is refused, because opening a connection can take that
+/// long; more than an hour, because a different unit was probably meant.
 fn milliseconds(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=3_600_000) => Ok(Duration::from_millis(limit)),

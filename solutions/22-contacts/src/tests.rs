@@ -1,4 +1,4 @@
-//! The service's own tests: what it answers without a network and without a database.
+//! The service's own tests, which need neither a network nor a database.
 
 use std::{num::NonZeroU16, sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
     users::Users,
 };
 
-/// The routes, in this process. A request is handed to them and needs no port.
+/// The routes, called inside this process: the requests need no port.
 fn service() -> Router {
     let settings = Settings {
         address: [127, 0, 0, 1].into(),

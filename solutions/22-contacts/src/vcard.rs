@@ -1,32 +1,32 @@
-//! vCards: whether a text is one, and what it says, by RFC 2426 (version 3.0) and RFC 6350 (version 4.0).
+//! vCards: validates and reads them, in versions 3.0 (RFC 2426) and 4.0 (RFC 6350).
 //!
-//! The service keeps what it was given, byte for byte, so it needs to know little of it: that it is one vCard, its UID, and the
-//! values that a filter looks at. Programs write the rest in their own ways, and a phone that is refused tries again forever. So
-//! a line that cannot be read is kept, and nothing is found in it.
+//! The service stores a vCard byte for byte, so it needs to know little about it: that it is a single vCard, its UID, and the
+//! values that a filter checks. Programs write the rest in their own ways, and a phone that is refused retries forever. So a
+//! line that cannot be parsed is kept, and filters find nothing in it.
 
 use std::borrow::Cow;
 
 use crate::{error::dav::DavError, markup::is_text};
 
-/// The maximum length of a UID, in characters: PostgreSQL's indexes hold no long ones.
+/// The maximum length of a UID, in characters: PostgreSQL can't index very long values.
 const MAX_UID: usize = 500;
-/// Makes a URI of a UUID.
+/// The prefix that makes a UUID a URI.
 const URN: &str = "urn:uuid:";
 
-/// A vCard. It is parsed anew for each question: most of it is a photo, which no question is about.
+/// A vCard. Each lookup parses it anew: most of it is a photo, which no lookup needs.
 pub struct Card<'a>(&'a str);
 
 /// A line: `FN:Ada Lovelace`, `item1.EMAIL;TYPE=home:ada@example.org`.
 struct Property<'a> {
-    /// Without the group before it and the parameters after it, in any case.
+    /// The name without its group and parameters, in upper or lower case.
     name: &'a str,
-    /// As it is written, with escapes.
+    /// The value as it is written, with escapes.
     value: &'a str,
 }
 
 // ANCHOR: vcard
 impl<'a> Card<'a> {
-    /// Takes a text that was found to be a vCard before.
+    /// Wraps a text that has been validated as a vCard before.
     pub fn of(text: &'a str) -> Card<'a> {
         Card(text)
     }
@@ -34,7 +34,7 @@ impl<'a> Card<'a> {
     /// Reads a text, which must be exactly one vCard of version 3.0 or 4.0, with a UID.
     ///
     /// # Errors
-    /// It isn't a vCard, or has another version.
+    /// It isn't exactly one vCard, has no usable UID, or has another version.
     pub fn read(text: &'a str) -> Result<Card<'a>, DavError> {
         let card = Card(text);
         let lines = text_lines(text).filter(|line| !line.trim().is_empty());
@@ -62,7 +62,7 @@ impl<'a> Card<'a> {
         }
     }
 
-    /// The UID, which stays the same when all else changes; empty when there is none, or more than one.
+    /// The UID, which stays the same when everything else changes; empty if missing or ambiguous.
     pub fn uid(&self) -> String {
         let uids = self.values("UID").into_iter();
         only(uids.map(|uid| without_urn(uid.trim()).to_owned())).unwrap_or_default()
@@ -86,7 +86,7 @@ impl<'a> Card<'a> {
         values
     }
 
-    /// Passes on each value of the properties with these names, with the index of its name in the list.
+    /// Calls `take` with each value of the properties with these names, and the index of the name.
     pub fn each_value(&self, names: &[impl AsRef<str>], mut take: impl FnMut(usize, String)) {
         let mut lines = text_lines(self.0).peekable();
         while let Some(line) = lines.next() {
@@ -113,13 +113,13 @@ impl<'a> Card<'a> {
 }
 // ANCHOR_END: vcard
 
-/// The value, if all of these are the same: a program may repeat it.
+/// The value, if all of these are equal: some programs repeat a property.
 fn only(mut values: impl Iterator<Item = String>) -> Option<String> {
     let value = values.next()?;
     values.all(|other| other == value).then_some(value)
 }
 
-/// A program that writes a card of version 3.0 anew as 4.0 puts `urn:uuid:` before the UID, some of them twice: it is the same UID.
+/// Programs that convert a card from 3.0 to 4.0 put `urn:uuid:` before the UID, some even twice: it is still the same UID.
 fn without_urn(mut uid: &str) -> &str {
     let is_urn = |uid: &str| {
         uid.get(..URN.len())
@@ -132,15 +132,15 @@ fn without_urn(mut uid: &str) -> &str {
 }
 
 // ANCHOR: text-of
-/// A card as text; `None` if it isn't UTF-8. A program that counts bytes may fold a line within a character, whose parts aren't
-/// text. Such a fold is undone.
+/// A card as a string; `None` if it isn't UTF-8. A program that counts bytes can fold a line within a character, whose parts
+/// aren't valid UTF-8. Such a fold is undone.
 pub fn text_of(bytes: Vec<u8>) -> Option<String> {
     String::from_utf8(bytes)
         .or_else(|error| String::from_utf8(with_whole_characters(error.as_bytes())))
         .ok()
 }
 
-/// Leaves out each fold before a continuation byte of UTF-8: those begin with the bits 10.
+/// Removes each fold before a continuation byte of UTF-8, which begins with the bits 10.
 fn with_whole_characters(mut bytes: &[u8]) -> Vec<u8> {
     let mut whole = Vec::with_capacity(bytes.len());
     while let Some((&byte, rest)) = bytes.split_first() {
@@ -160,7 +160,7 @@ fn with_whole_characters(mut bytes: &[u8]) -> Vec<u8> {
 }
 // ANCHOR_END: text-of
 
-/// The lines of a text, whichever way they end, without the byte order mark that some programs begin with.
+/// The lines of a text with any line endings, without the byte order mark that some programs add.
 fn text_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_start_matches('\u{FEFF}');
     let lines = text.split('\n').flat_map(|line| line.split('\r'));
@@ -175,8 +175,8 @@ fn name_of(line: &str) -> &str {
 }
 
 impl<'a> Property<'a> {
-    /// Reads a line: a name, parameters, a colon and the value. A colon within quotes is a parameter's, unless the quotes do not
-    /// pair: some programs write a lone one.
+    /// Parses a line: a name, parameters, a colon and the value. A colon in quotes belongs to a parameter, unless the quotes are
+    /// unbalanced: some programs write a single one.
     fn read(line: &'a str) -> Option<Property<'a>> {
         let mut quoted = false;
         let outside = line.find(|character| {

@@ -22,7 +22,7 @@ use crate::{error::UNEXPECTED, problem::problem};
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 // ANCHOR: layers
-/// Puts this around all routes, the first layer outermost.
+/// Puts these layers around all routes, the first layer outermost.
 pub fn around(routes: Router) -> Router {
     let layers = ServiceBuilder::new()
         .layer(middleware::from_fn(in_a_task))
@@ -42,15 +42,15 @@ pub fn around(routes: Router) -> Router {
 }
 // ANCHOR_END: layers
 
-/// A client that hangs up ends its connection, and not this task: a transaction is either done or undone, and its connection goes
-/// back to the pool.
+/// If a client hangs up, its connection ends, but not this task: a transaction is either committed or rolled back, and the
+/// database connection returns to the pool.
 async fn in_a_task(request: Request, next: Next) -> Response {
     let answer = tokio::spawn(next.run(request)).await;
-    // Panics are caught within the task, so this is one that the runtime has ended.
+    // Panics are caught inside the task, so this means that the runtime has canceled the task.
     answer.unwrap_or_else(|error| panicked(Box::new(error)))
 }
 
-/// Keeps the client's own id, unless it is ambiguous: it ends up in the log.
+/// Keeps the client's own id, unless it would be ambiguous in the log.
 fn without_an_unusable_id(mut request: Request) -> Request {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
     let id = request.headers().get(REQUEST_ID);
@@ -62,11 +62,11 @@ fn without_an_unusable_id(mut request: Request) -> Request {
     request
 }
 
-/// Each line of the log about a request, whoever writes it, is within this span and so has the id.
+/// Every log line about a request, even a library's, is inside this span, and so has the id.
 fn span(request: &Request) -> Span {
     let id = request.headers().get(REQUEST_ID);
     let request_id = id.and_then(|id| id.to_str().ok()).unwrap_or_default();
-    // The path is without the query.
+    // Only the path: the query isn't logged.
     error_span!("request", request_id, method = %request.method(), path = request.uri().path())
 }
 
@@ -75,7 +75,7 @@ fn answered(response: &Response, took: Duration, _: &Span) {
     info!(status, milliseconds, "answered");
 }
 
-/// A handler that panics has a bug, and the hook in `logging.rs` has said where. Its client still gets an answer.
+/// Responds with 500 when a handler panics: a bug, which the hook in `logging.rs` has logged.
 fn panicked(_: Box<dyn Any + Send>) -> Response {
     problem(StatusCode::INTERNAL_SERVER_ERROR, UNEXPECTED)
 }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::logging;
 
-    /// Collects the lines of the log.
+    /// The captured log output.
     static LOGGED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
     struct Kept;
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(status, Ok(StatusCode::INTERNAL_SERVER_ERROR));
         let logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
         let logged = String::from_utf8_lossy(&logged);
-        // Lines of other tests are there as well.
+        // Other tests write to the same log, so keep only the lines of this request.
         let mut lines: Vec<&str> = logged.lines().collect();
         lines.retain(|line| line.contains("why-500"));
         let [panicked, answered] = lines[..] else {

@@ -12,7 +12,7 @@ enum Condition {
     Listed(Vec<Version>),
 }
 
-/// A version of a report, as in its tag.
+/// The version of a report that an entity tag names.
 #[derive(Debug, PartialEq)]
 struct Version {
     is_weak: bool,
@@ -54,7 +54,7 @@ impl Condition {
                 .unwrap_or(rest)
                 .strip_prefix('"')?
                 .split_once('"')?;
-            // Other tags aren't ours; neither is "01", since tags are compared letter by letter.
+            // Other tags can't match. Neither can "01": entity tags are compared character by character.
             let number = tag
                 .parse()
                 .ok()
@@ -65,11 +65,11 @@ impl Condition {
     }
 }
 
-/// The versions that a change may be made to, by `If-Match`; `None` means any. A weak tag never
-/// counts here: it says only that two versions are alike.
+/// The versions in `If-Match`: the current version has to be one of them. `None` means any.
+/// Weak tags are ignored: they only promise that two versions are equivalent.
 ///
 /// # Errors
-/// There is no such condition, or it is malformed.
+/// If the header is missing or malformed.
 pub fn if_match(headers: &HeaderMap) -> Result<Option<Vec<i64>>, Error> {
     match Condition::read(headers, &header::IF_MATCH)? {
         None => {
@@ -86,10 +86,10 @@ pub fn if_match(headers: &HeaderMap) -> Result<Option<Vec<i64>>, Error> {
     }
 }
 
-/// Whether the client has this version already, by `If-None-Match`.
+/// Whether the client already has this version, according to `If-None-Match`.
 ///
 /// # Errors
-/// The condition is malformed.
+/// If the header is malformed.
 pub fn has_already(headers: &HeaderMap, number: i64) -> Result<bool, Error> {
     Ok(match Condition::read(headers, &header::IF_NONE_MATCH)? {
         None => false,

@@ -1,4 +1,4 @@
-//! The database: the connections that all requests share, and how long a request may wait for them.
+//! The database: the pool that all requests share, and how long a request can wait for it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,16 +19,16 @@ pub struct Database {
     pool: Arc<Pool>,
     schema: Schema,
     limit: Duration,
-    /// Half of the connections. Writers wait for each other, and must leave connections for those who read.
+    /// Permits for half of the connections: writers block each other, and must not starve readers.
     for_writing: Arc<Semaphore>,
 }
 
 impl Database {
-    /// Starts to bring the tables up to date, and waits for nothing: the service starts without a database.
+    /// Starts the migrations in the background, so that the service can start without a database.
     pub fn new(settings: &Settings) -> Database {
         let limit = settings.database_timeout;
-        // The database gives up shortly before we do. Otherwise it would go on with queries that nobody
-        // waits for, on connections that the pool no longer counts.
+        // The database times out shortly before we do. Otherwise it would keep running queries that
+        // nobody waits for, on connections that the pool no longer counts.
         let statement_timeout = (limit - ON_ITS_WAY).as_millis();
         let options = settings
             .database
@@ -44,11 +44,11 @@ impl Database {
     }
 
     // ANCHOR: read
-    /// Lends a connection to `work` that only reads, and may run twice: when the schema has changed since its statement was
-    /// prepared, the statement is prepared anew.
+    /// Lends a connection to `work`, which must only read, because it can run twice: if the schema
+    /// has changed since its statement was prepared, `work` runs again and prepares it anew.
     ///
     /// # Errors
-    /// As for [`Database::write`].
+    /// The same as for [`Database::write`].
     pub async fn read<T>(
         &self,
         work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T> + Copy,
@@ -65,11 +65,11 @@ impl Database {
     // ANCHOR_END: read
 
     // ANCHOR: write
-    /// Lends one of the connections for writing to `work`.
+    /// Lends a connection to `work`, which may write. Writers get at most half of the connections.
     ///
     /// # Errors
-    /// The tables are not there yet, there is no connection within the time limit, `work` takes longer than the time limit, or
-    /// `work` fails.
+    /// The schema isn't up to date yet, no connection becomes free within the time limit, `work`
+    /// exceeds the time limit, or `work` fails.
     pub async fn write<T>(
         &self,
         work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
@@ -82,7 +82,7 @@ impl Database {
     }
     // ANCHOR_END: write
 
-    /// Lends a connection before the deadline, and returns it to the pool if it can be lent again.
+    /// Waits until the deadline for a connection, lends it, and takes it back if it's still usable.
     async fn run<T>(
         &self,
         deadline: Instant,
@@ -120,8 +120,8 @@ impl Database {
     }
 }
 
-/// Whether the connection is still good. The ping ends a transaction that `work` has left open: sqlx sends the rollback
-/// with whatever comes next.
+/// Whether the connection can be reused. If `work` has left a transaction open, the ping also
+/// rolls it back: sqlx sends a pending rollback together with the next command.
 async fn is_good_after(error: &sqlx::Error, connection: &mut PgConnection) -> bool {
     let is_an_answer = matches!(error, sqlx::Error::Database(_)) && !is_stale_plan(error);
     is_an_answer && connection.ping().await.is_ok()

@@ -1,4 +1,4 @@
-//! Idempotency keys expire: nobody sends the same report again the next day.
+//! Expiry of idempotency keys: after a day, no client still retries the same report.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tracing::error;
 
 use crate::{database::Database, error::Error};
 
-/// How many keys are removed at a time. Reports wait meanwhile, so it takes only a moment.
+/// How many keys a transaction removes. New reports wait for it, so it has to be short.
 const BATCH: i64 = 1000;
 
 /// The pause between two removals, and after one that has failed.
@@ -32,11 +32,11 @@ pub async fn forget_old_keys(database: Database) {
     }
 }
 
-/// Removes the oldest keys, and returns how many.
+/// Removes up to `BATCH` expired keys, oldest first, and returns how many.
 async fn remove(database: &Database) -> Result<i64, Error> {
     let remove = database.write(async |connection| {
         let mut transaction = connection.begin().await?;
-        // A key must not go between the two statements of `add_once`.
+        // A key must not be deleted between the two statements of `add_once`.
         sqlx::query("SELECT pg_advisory_xact_lock($1)")
             .bind(ADDING)
             .execute(&mut *transaction)
@@ -60,5 +60,5 @@ async fn remove(database: &Database) -> Result<i64, Error> {
 }
 // ANCHOR_END: forget
 
-/// Stands for *adding a report* among PostgreSQL's advisory locks; any number would do.
+/// The id of the advisory lock that is held while a report is added; any other number would do.
 pub const ADDING: i64 = 18;

@@ -10,14 +10,14 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-/// Sets up the log. `level` is for this service's own lines; its libraries are logged from warnings
-/// up.
+/// Sets up the log. `level` applies to this service's own lines;
+/// its libraries log only warnings and errors.
 pub fn start(level: LevelFilter) {
     to(level, io::stderr).init();
     panics();
 }
 
-/// The log that goes to this writer.
+/// A subscriber that sends the log to this writer.
 pub fn to<W>(level: LevelFilter, writer: W) -> impl Subscriber
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
@@ -33,7 +33,7 @@ where
     tracing_subscriber::registry().with(heard).with(lines)
 }
 
-/// A panic is an error like any other: without this it would be the one line that is not JSON.
+/// Logs panics as errors. By default, a panic prints a message that isn't JSON.
 pub fn panics() {
     panic::set_hook(Box::new(|panic| error!("{panic}")));
 }

@@ -1,4 +1,4 @@
-//! The service *Trail reports*: reads its settings, puts its parts together, and answers until it is told to stop.
+//! The *Trail reports* service: reads its settings, wires its parts, and serves until stopped.
 
 mod answering;
 mod api_key;
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         tokio::spawn(forgetting::forget_old_keys(service.database.clone()));
         serving::serve(&settings, routes(service)).await
     });
-    // A name that is being looked up has a thread of its own, which `#[tokio::main]` would wait for.
+    // A DNS lookup runs on a blocking thread, and `#[tokio::main]` would wait until it ends.
     runtime.shutdown_background();
     ended
 }
@@ -88,7 +88,7 @@ fn routes(service: Service) -> Router {
 }
 // ANCHOR_END: main
 
-/// `GET /ready`: 200 when the tables are there and the database answers, else 503.
+/// `GET /ready`: 200 if the schema is up to date and the database answers, else 503.
 async fn ready(State(service): State<Service>) -> Result<Json<Value>, Error> {
     service.database.ping().await?;
     Ok(Json(json!({"status": "ready"})))
@@ -101,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// The whole router, without a socket and without a database.
+    /// The status that the whole router responds with, without a socket or a database.
     async fn status(request: axum::http::request::Builder) -> u16 {
         let environment = |name: &str| match name {
             "DATABASE_URL" => Some("postgres://nobody@127.0.0.1:1/nothing".to_owned()),

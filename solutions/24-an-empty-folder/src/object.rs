@@ -1,17 +1,17 @@
-//! A JSON object of a known form, and nothing else.
+//! Parses a JSON object of a known shape, and nothing else.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// The error of a body that can't be parsed, in words for a person.
+/// Why a body can't be used, with a message for a human reader.
 pub enum Wrong {
     /// It isn't JSON.
     Malformed(String),
-    /// It is JSON of another form.
+    /// It's JSON, but not of the expected shape.
     Unusable(String),
 }
 
-/// Parses the value in this text. serde alone would accept a list of the values as an object, too.
+/// Parses a JSON object. By itself, serde would also accept an array of its values in order.
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Wrong> {
     let object: Map<String, Value> = serde_json::from_slice(text).map_err(|error| {
         if error.is_data() {
@@ -20,7 +20,7 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Wrong> {
             Wrong::Malformed(format!("the body isn't JSON: {error}"))
         }
     })?;
-    // This knows which member is wrong, and serde's own error doesn't.
+    // Unlike serde's own errors, those of `serde_path_to_error` say which member is wrong.
     serde_path_to_error::deserialize(Value::Object(object))
         .map_err(|error| Wrong::Unusable(error.to_string()))
 }

@@ -1,17 +1,17 @@
-//! What the errors of a database mean: an outage, which passes, or a bug of ours.
+//! Classifies database errors: transient outages, or bugs in this service.
 
 use sqlx::postgres::PgDatabaseError;
 
-/// Whether the database cannot be reached, refuses the login or takes too long, rather than rejects the query.
+/// Whether the database is unreachable, refuses the login or times out: not a rejected query.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
-        // The next attempt prepares it for the new schema.
+        // The next attempt prepares the statement for the new schema.
         stale if is_stale_plan(stale) => true,
-        // The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
+        // SQLSTATE codes, from "Appendix A. PostgreSQL Error Codes" of the PostgreSQL manual.
         sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            // Read-only since a failover, out of memory, too many connections, closed to connections,
-            // lock not available, took too long; lost, refused, no such database, rolled back, stopping.
+            // Read-only since a failover, out of memory, too many connections, not accepting connections,
+            // lock not available, query canceled; classes: connection, login, database, rollback, shutdown.
             let outages = [
                 "25006", "53200", "53300", "55000", "55P03", "57014", "08", "28", "3D", "40", "57P",
             ];
@@ -21,7 +21,7 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether the schema has changed since the statement was prepared. The database then refuses it, and has done nothing.
+/// Whether the schema has changed since the statement was prepared. The database then rejects it without executing it.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {
         return false;
@@ -29,7 +29,7 @@ pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match error.code().as_deref() {
         // No such prepared statement.
         Some("26000") => true,
-        // The code alone says "not supported", which would be a bug of ours.
+        // The code alone means "feature not supported", which would be a bug in this service.
         Some("0A000") => {
             let error = error.try_downcast_ref::<PgDatabaseError>();
             error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")

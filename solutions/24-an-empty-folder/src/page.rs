@@ -19,7 +19,7 @@ use crate::{
 pub struct PageQuery {
     /// Only reports at this tag.
     tag: Option<Tag>,
-    /// Only reports with greater ids.
+    /// Only reports with ids greater than this.
     #[serde(default)]
     after: i64,
     /// The maximum number of reports on a page.
@@ -38,8 +38,8 @@ pub struct Page {
     next: Option<i64>,
 }
 
-/// Answers the open reports with the smallest ids after `after`. Ids are never assigned twice and never
-/// appear late, so a client that follows `next` sees each report once, whatever is written meanwhile.
+/// Responds with the open reports with the lowest ids above `after`. Ids are never reused, and
+/// become visible in order: following `next` finds each report once, despite concurrent writes.
 pub async fn open_reports(
     _client: Client,
     State(service): State<Service>,
@@ -51,7 +51,7 @@ pub async fn open_reports(
         let detail = "after must be 0 or more, and limit 1 to 100";
         return Err(refused(StatusCode::BAD_REQUEST, detail));
     }
-    // One more than requested, to know whether there is a next page.
+    // Fetch one more than requested: if it exists, there is a next page.
     let mut reports: Vec<Report> = service
         .database
         .read(async |connection| {

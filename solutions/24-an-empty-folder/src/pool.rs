@@ -1,5 +1,5 @@
-//! The pool: connections are opened on demand, are lent to one request at a time, and are closed unless
-//! the work on them has ended well.
+//! The pool: connections are opened on demand, lent to one request at a time, and closed unless
+//! the work on them has ended cleanly.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -18,10 +18,10 @@ use crate::error::Error;
 /// A connection used within this time is lent again without a ping.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// The maximum age of a connection: its session grows in the server, and its address may belong to another server by now.
+/// The maximum age of a connection: its session grows, and the server's address may change.
 const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
-/// How long to wait before asking a server that refused a connection for another one.
+/// How long to wait before asking a full server for another connection.
 const FULL: Duration = Duration::from_secs(1);
 
 /// How long to wait for a returned connection, before the next attempt to get one.
@@ -35,7 +35,7 @@ struct Connections {
 }
 
 impl managed::Manager for Connections {
-    /// A slot of the pool, with its connection unless that is lent, closed, or was refused.
+    /// A slot of the pool; `None` if its connection is lent, closed, or was refused.
     type Type = Option<PgConnection>;
     type Error = sqlx::Error;
 
@@ -112,7 +112,7 @@ impl Pool {
     /// There's no connection before the deadline, or none can be opened.
     pub async fn lend(&self, deadline: Instant) -> Result<Lent, Error> {
         let Ok(lent) = timeout_at(deadline, self.next()).await else {
-            // A ping may have gone unanswered. Don't try the connections that were idle just as long.
+            // A ping may have gone unanswered, so drop every connection that would need a ping.
             self.places.retain(|_, metrics| metrics.last_used() < FRESH);
             return Err(Error::Unavailable(
                 "no connection within the time limit".into(),
@@ -124,7 +124,7 @@ impl Pool {
         })
     }
 
-    /// The next available connection. If the server gives no more of them, it is one that is returned.
+    /// The next available connection. If the server refuses to open more, waits for a returned one.
     async fn next(&self) -> Result<Lent, PoolError<sqlx::Error>> {
         loop {
             let mut place = self.places.get().await?;
@@ -142,10 +142,10 @@ impl Pool {
     }
 }
 
-/// The guard of a lent connection: the connection, and the slot that it was taken from.
+/// A guard: a lent connection, and the slot of the pool that it was taken from.
 ///
-/// If it is just dropped, it closes the connection and then frees the slot: an answer may still be on
-/// its way, or half a transaction open, and the next request must not get either.
+/// Dropping the guard closes the connection, then frees the slot: a result may still be on its
+/// way, or a transaction open, and the next request must not inherit either.
 pub struct Lent {
     pub connection: PgConnection,
     place: Object<Connections>,
@@ -153,7 +153,7 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// Returns the connection to the pool, for the next request. Nothing may be under way on it.
+    /// Returns the connection to the pool, for the next request. No query may be in progress on it.
     pub fn give_back(mut self) {
         *self.place = Some(self.connection);
         drop(self.place);

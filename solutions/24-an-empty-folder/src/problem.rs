@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::json;
 
-/// An answer with this status. `detail` is a sentence for the person who reads it.
+/// A response with this status. `detail` is a sentence for a human reader.
 pub fn problem(status: StatusCode, detail: &str) -> Response {
     let body = json!({
         "type": "about:blank", // the status says it all

@@ -1,4 +1,4 @@
-//! A report, and the values in it. A value of these types is valid, and needs no further check.
+//! A report and its fields. Values of these types are always valid: parsing has checked them.
 
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
@@ -47,7 +47,7 @@ impl TryFrom<String> for Kind {
     }
 }
 
-/// The hiker's description: 1 to 500 characters, without blanks at its ends.
+/// The hiker's description: 1 to 500 characters, without leading or trailing whitespace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, sqlx::Type)]
 #[serde(try_from = "String")]
 #[sqlx(transparent)]
@@ -59,7 +59,7 @@ impl TryFrom<String> for Text {
     fn try_from(text: String) -> Result<Text, &'static str> {
         let text = text.trim();
         match text.chars().count() {
-            // PostgreSQL can't store a NUL in a text.
+            // A `text` column in PostgreSQL can't hold a NUL.
             1..=500 if !text.contains('\0') => Ok(Text(text.to_owned())),
             _ => Err("a text has 1 to 500 characters, and no NUL"),
         }
@@ -101,13 +101,13 @@ pub struct NewReport {
 pub struct Report {
     pub id: i64,
     pub tag: Tag,
-    // The column may be a text or a varchar.
+    // Decoded as a string, so the column can be `text` or `varchar`.
     #[sqlx(try_from = "String")]
     pub kind: Kind,
     pub text: Text,
     #[sqlx(try_from = "String")]
     pub status: Status,
-    /// Counts its changes, from 1 on.
+    /// Starts at 1, and goes up by one with each change.
     pub version: i64,
     #[serde(with = "time::serde::rfc3339")]
     pub reported_at: OffsetDateTime,

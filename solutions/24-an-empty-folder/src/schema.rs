@@ -1,4 +1,4 @@
-//! The schema: the service brings the tables of its database up to date itself.
+//! The schema: the service migrates its database itself.
 
 use std::{
     sync::{
@@ -18,21 +18,21 @@ use tracing::{error, warn};
 
 use crate::outage::is_outage;
 
-/// The maximum duration of an attempt: an index on many reports takes its time. The database gives up as well, so that
-/// no session is left behind.
+/// The maximum duration of an attempt: an index on many reports takes long to build. The
+/// database has the same time limit, so no session is left behind.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
-/// The maximum time that an attempt waits for a connection, and the pause before the next one.
+/// How long an attempt waits for a connection, and the pause before the next attempt.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The columns that this release reads. Columns that a later release has added don't matter; dropped ones do.
+/// The columns that this release reads. It isn't ready if one is gone; new ones don't matter.
 const NEEDED: [&str; 2] = [
     "SELECT id, tag, kind, text, status, version, reported_at FROM reports LIMIT 0",
     "SELECT client, key, report_id, tag, kind, text, reported_at FROM idempotency_keys LIMIT 0",
 ];
 
-/// The tables. They may not be there yet: the service does not wait for them to start.
+/// The state of the schema. It may not be up to date yet: the service starts without waiting.
 #[derive(Clone, Default)]
 pub struct Schema {
     up_to_date: Arc<AtomicBool>,
@@ -56,7 +56,7 @@ impl Schema {
             // Some databases are read-only by default.
             ("default_transaction_read_only", "off".to_owned()),
             ("statement_timeout", LIMIT.as_millis().to_string()),
-            // Every query of a table queues behind an ALTER that waits for it, so the wait is short, and retried.
+            // Queries queue behind an `ALTER` that waits for its lock, so it gives up soon, and retries.
             ("lock_timeout", "1s".to_owned()),
             // If the connection goes silent, the database ends the session and releases the lock.
             ("idle_session_timeout", "10s".to_owned()),
@@ -66,7 +66,7 @@ impl Schema {
             let mut last_reason = String::new();
             while let Err(failed) = attempt(&database).await {
                 let reason = failed.to_string();
-                // An outage is one line, however long it lasts.
+                // Log an outage once, however long it lasts.
                 if reason != last_reason {
                     if failed.is_outage() {
                         warn!("{reason}");
@@ -89,7 +89,7 @@ impl Schema {
 }
 
 impl Failed {
-    /// Whether waiting helps: the database is away, or another session holds a lock.
+    /// Whether waiting helps: the database is unavailable, or another session holds a lock.
     fn is_outage(&self) -> bool {
         match self {
             Failed::Migration(MigrateError::Execute(error))
@@ -110,12 +110,12 @@ async fn attempt(database: &PgConnectOptions) -> Result<(), Failed> {
 }
 
 // ANCHOR: migrate
-/// Runs the migrations that this database has not had yet, on a connection that is closed afterwards. `run` takes a lock in the
-/// database first: of two services that start at the same time, one waits for the other.
+/// Runs the pending migrations, on a connection that is closed afterwards. `run` first takes a
+/// lock in the database: if two instances start at the same time, one waits for the other.
 async fn migrate(database: PgConnectOptions) -> Result<(), Failed> {
     // The files in `migrations/`, compiled into the program.
     let mut migrations = sqlx::migrate!();
-    // Those of a later release don't concern this one. Without this, a release could not be rolled back.
+    // Ignore the migrations of a later release. Otherwise, that release could not be rolled back.
     migrations.set_ignore_missing(true);
     let one_connection = PgPoolOptions::new()
         .max_connections(1)

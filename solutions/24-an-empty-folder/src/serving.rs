@@ -1,4 +1,4 @@
-//! Serves until the service is told to stop, and then loses nothing. The cost of a connection is limited: anyone can open one.
+//! The server: limits connections, since anyone can open one, and shuts down gracefully.
 
 use std::{future, pin::pin, process::ExitCode, sync::Arc, time::Duration};
 
@@ -23,20 +23,20 @@ use tokio_io_timeout::TimeoutStream;
 
 use crate::settings::Settings;
 
-/// How long requests under way may take after a stop: to send a body, and to wait for the database.
+/// The grace period for requests under way: to receive their bodies, and to use the database.
 const GRACE: Duration = Duration::from_secs(4);
 
 /// The maximum number of connections. Others wait to be accepted.
 const MAX_CONNECTIONS: u32 = 1024;
 
-/// The maximum time for a client to send the head of a request, to be idle before it, or to take the answer.
+/// The maximum time for a client to send a request's head, to stay idle before it, or to accept the response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long the rest of a refused body is read, and discarded.
 const LINGER: Duration = Duration::from_secs(2);
 
 // ANCHOR: serve
-/// Serves these routes until SIGTERM or Ctrl-C. After that nothing new is accepted, and what is under way is answered.
+/// Serves until SIGTERM or Ctrl-C. Then it accepts nothing new, and answers what is under way.
 pub async fn serve(settings: &Settings, routes: Router) -> ExitCode {
     let address = settings.address;
     let mut listener = match TcpListener::bind(address).await {
@@ -67,14 +67,14 @@ pub async fn serve(settings: &Settings, routes: Router) -> ExitCode {
         }
     }
     drop((listener, stop));
-    // All permits are free once everyone has been served. After the grace period, the rest are given up.
+    // All permits are free when all connections have ended. The grace period cuts off the others.
     let _ = timeout(GRACE, places.acquire_many(MAX_CONNECTIONS)).await;
     ExitCode::SUCCESS
 }
 
 /// Answers the requests on one connection, until either side closes it.
 async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Receiver<()>) {
-    // A small answer must not wait for the acknowledgment of the one before it. A connection that is gone already needs no option.
+    // Without `TCP_NODELAY`, a small response waits until the previous one is acknowledged. An error means that the client is gone.
     let _ = client.set_nodelay(true);
     let mut client = pin!(TimeoutStream::new(client));
     client.as_mut().set_write_timeout_pinned(Some(PATIENCE));
@@ -88,7 +88,7 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
     let mut answering = pin!(answering);
     let ended = select! {
         ended = answering.as_mut() => ended,
-        // The other end of this channel is dropped when the service is told to stop.
+        // The sender of this channel is dropped when the service is told to stop.
         _ = stopping.changed() => {
             answering.as_mut().graceful_shutdown();
             answering.await
@@ -99,8 +99,8 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
     }
 }
 
-/// Reads the rest of a body that was refused. A connection that is closed with bytes unread is reset, and the client may never see
-/// the answer. This is called a *lingering close*.
+/// Reads the rest of a refused body (a *lingering close*). Closing a connection with unread
+/// bytes resets it, and the client might never see the response.
 async fn linger(mut client: impl AsyncRead + Unpin) {
     let mut unwanted = [0; 8192];
     let read = async { while let Ok(1..) = client.read(&mut unwanted).await {} };
@@ -108,7 +108,7 @@ async fn linger(mut client: impl AsyncRead + Unpin) {
 }
 // ANCHOR_END: serve
 
-/// Returns at SIGTERM or Ctrl-C.
+/// Waits for SIGTERM or Ctrl-C.
 async fn told_to_stop() {
     let terminated = async {
         match signal(SignalKind::terminate()) {

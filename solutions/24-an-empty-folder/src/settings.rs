@@ -13,7 +13,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::api_key::ApiKeys;
 
-/// Everything that can be set, checked. No `Debug`: some of it is secret.
+/// The validated settings. No `Debug`: some of them are secrets.
 pub struct Settings {
     /// The address to listen on.
     pub address: SocketAddr,
@@ -21,7 +21,7 @@ pub struct Settings {
     pub database: PgConnectOptions,
     /// The maximum number of open connections.
     pub pool_size: usize,
-    /// The maximum time that a request waits for a connection, and again for the work on it.
+    /// How long a request may wait for a connection, and then as long again for its queries.
     pub database_timeout: Duration,
     /// The configured keys.
     pub api_keys: ApiKeys,
@@ -38,7 +38,7 @@ impl Settings {
         Settings::read(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
 
-    /// Reads the settings from anything that has values by name.
+    /// Reads the settings from any source that maps names to values.
     ///
     /// # Errors
     /// An invalid setting, described in a sentence.
@@ -64,7 +64,7 @@ impl Settings {
     }
 }
 
-/// The value if it can be used, else a sentence without it: it may be a secret.
+/// Parses the value. The error doesn't repeat the value, which may be a secret.
 fn checked<T>(
     (name, value): (&str, String),
     expected: &str,
@@ -88,8 +88,8 @@ fn milliseconds(value: &str) -> Option<Duration> {
 const POSTGRES_URL: &str = "a URL that begins with postgres://, and asks for TLS in its sslmode only \
                             if this program was built with --features tls";
 
-/// sqlx alone would accept other addresses, too. It would notice only at the first connection that there is no TLS in this
-/// program.
+/// By itself, sqlx would accept other URL schemes, too, and would notice only at the first
+/// connection that this program was built without TLS.
 fn postgres_url(value: &str) -> Option<PgConnectOptions> {
     let is_postgres = value.starts_with("postgres://") || value.starts_with("postgresql://");
     let url: PgConnectOptions = value.parse().ok().filter(|_| is_postgres)?;
@@ -102,7 +102,7 @@ fn asks_for_tls(url: &PgConnectOptions) -> bool {
     matches!(url.get_ssl_mode(), Require | VerifyCa | VerifyFull)
 }
 
-/// sqlx would look up the host with the brackets that an IPv6 address has in a URL.
+/// Strips the brackets of an IPv6 address: sqlx would look up the host with the brackets.
 fn without_brackets(url: PgConnectOptions) -> PgConnectOptions {
     let host = url.get_host().trim_matches(['[', ']']).to_owned();
     url.host(&host)

@@ -13,11 +13,11 @@ use crate::{Shared, problem::Problem};
 
 const HEADER: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The keys that count.
+/// The accepted keys.
 pub struct ApiKeys(Vec<String>);
 
 impl ApiKeys {
-    /// These keys count, and no others.
+    /// Accepts these keys, and no others.
     pub fn new(keys: Vec<String>) -> ApiKeys {
         ApiKeys(keys)
     }
@@ -31,7 +31,7 @@ impl ApiKeys {
     }
 }
 
-/// The proof that a request has brought a key that counts.
+/// Proof that a request has a valid key.
 pub struct ApiKey(());
 
 impl FromRequestParts<Shared> for ApiKey {

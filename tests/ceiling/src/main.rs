@@ -1,9 +1,9 @@
-//! The yardstick of the measurements: the reads of the contract with as little between HTTP and PostgreSQL as Rust offers.
+//! The yardstick for the measurements: as little between HTTP and PostgreSQL as Rust allows.
 //!
-//! axum on hyper, tokio-postgres behind deadpool, one prepared statement a connection, one round trip a read. It answers
-//! `/health` and `/read/<id>` as the contract says, byte for byte, and leaves out what a service in earnest has besides: a
-//! log, time limits on queries, a graceful end. What it leaves out is the distance that the page "How far is it to the
-//! ceiling" is about.
+//! axum on hyper and tokio-postgres behind deadpool: one prepared statement per connection, one
+//! round trip per read. It answers `/health` and `/read/<id>` byte for byte as in the contract,
+//! but lacks the log, query timeouts and graceful shutdown of a production service. The page
+//! "How far is it to the ceiling" is about the cost of this difference.
 
 mod api_key;
 mod problem;
@@ -42,9 +42,9 @@ async fn main() -> anyhow::Result<()> {
         .route("/read/{id}", get(read::read))
         .with_state(shared);
     let listener = TcpListener::bind(settings.address).await?;
-    // A small answer must not wait for the acknowledgement of the one before it.
+    // A small response must not wait for the acknowledgment of the one before (Nagle's algorithm).
     let listener = listener.tap_io(|connection| {
-        // A connection that has gone meanwhile needs no option.
+        // This fails if the connection is already gone, and then it doesn't matter.
         let _ = connection.set_nodelay(true);
     });
     serve::serve(listener, routes).await?;

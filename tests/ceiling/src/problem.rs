@@ -1,4 +1,4 @@
-//! Problems: what a client is told when a read fails, in the form of RFC 9457.
+//! Problem documents (RFC 9457): the response bodies of failed requests.
 
 use axum::{
     Json,

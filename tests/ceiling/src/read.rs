@@ -23,7 +23,7 @@ pub struct Record {
     visited: bool,
 }
 
-/// Answers the record, or 400, 401, 404 or 503 as the contract says.
+/// Responds with the record, or with 400, 401, 404 or 503, as in the contract.
 pub async fn read(
     _key: ApiKey,
     State(shared): State<Shared>,

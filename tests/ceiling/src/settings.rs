@@ -1,4 +1,4 @@
-//! The settings, from the same environment variables as those of the services that are measured beside it.
+//! The settings, from the same environment variables as in the other measured services.
 
 use std::{
     env::{self, VarError},
@@ -11,11 +11,11 @@ use anyhow::Context;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use tokio_postgres::NoTls;
 
-/// Everything that can be set.
+/// The settings of this program.
 pub struct Settings {
     /// `ADDRESS` and `PORT`: where to listen.
     pub address: SocketAddr,
-    /// `API_KEYS`: the keys that count.
+    /// `API_KEYS`: the accepted keys.
     pub api_keys: Vec<String>,
     database: tokio_postgres::Config,
     pool_size: usize,
@@ -26,8 +26,8 @@ impl Settings {
     /// Reads the settings.
     ///
     /// # Errors
-    /// When `DATABASE_URL` is not set, or a variable has a value that cannot be read. The message holds no value: one of
-    /// them has a password in it.
+    /// If `DATABASE_URL` is missing or a variable has an invalid value. The message doesn't repeat
+    /// the value, because the URL contains a password.
     pub fn from_environment() -> anyhow::Result<Settings> {
         let address: IpAddr = variable("ADDRESS", "127.0.0.1")?;
         let keys: String = variable("API_KEYS", "valid_key")?;
@@ -41,10 +41,10 @@ impl Settings {
         })
     }
 
-    /// The pool: a connection is lent without asking the database first whether it is still good.
+    /// The pool. It lends connections without querying the database first to test them.
     ///
     /// # Errors
-    /// When the settings of the pool contradict each other.
+    /// If the pool's settings contradict each other.
     pub fn pool(&self) -> anyhow::Result<Pool> {
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_config(

@@ -1,4 +1,4 @@
-//! The database: the connections that all requests share, and how long a request may wait for them.
+//! The database: the pool that all requests share, and how long a request can wait for it.
 
 pub mod contacts;
 pub mod migrations;
@@ -32,14 +32,14 @@ impl Database {
     /// starts without a database.
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
-        // The database gives up shortly before we do: a connection whose query has ended is still good.
-        // Otherwise it would go on with queries whose client has gone.
+        // The database gives up shortly before we do, so the query has ended and the connection is
+        // still good. Otherwise the database would continue queries whose client has gone.
         let statement_timeout = (limit - ON_ITS_WAY).as_millis();
         let options = settings
             .url
             .clone()
             .options([("statement_timeout", statement_timeout)])
-            // No statement outlives the limit, so none is slow.
+            // Statements time out at the limit, so a log of slow ones would stay empty.
             .log_slow_statements(LevelFilter::Off, limit);
         let size = settings.pool_size.get().into();
         let pool = Pool::new(options, size, limit);
@@ -75,8 +75,8 @@ impl Database {
     }
 
     // ANCHOR: read
-    /// The same for `work` that only reads, and may run twice: when the schema has changed since its
-    /// statement was prepared, the statement is prepared anew.
+    /// Like [`Database::run`], for `work` that only reads, so it can run twice: if the schema has
+    /// changed since the statement was prepared, the statement is prepared again.
     ///
     /// # Errors
     /// As for [`Database::run`].
@@ -112,7 +112,7 @@ impl Database {
 }
 
 /// Whether the connection is still good. The ping ends a transaction that `work` has left
-/// open: sqlx sends the rollback with whatever comes next.
+/// open: sqlx sends the pending rollback along with the next command.
 async fn is_good_after(error: &sqlx::Error, connection: &mut PgConnection) -> bool {
     let is_an_answer = matches!(error, sqlx::Error::Database(_)) && !is_stale_plan(error);
     is_an_answer && connection.ping().await.is_ok()

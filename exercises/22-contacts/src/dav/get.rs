@@ -20,8 +20,8 @@ use crate::{
     users::User,
 };
 
-/// Answers the vCard; 304 if the client has it already, 404 if there is none with this name, 412 if it isn't the version that
-/// the client expects.
+/// Returns the vCard. Answers 304 if the client already has this version, 404 if no contact has this name, and 412 if it
+/// isn't the version that the client expects.
 pub async fn get(
     service: &Service,
     user: &User,
@@ -44,7 +44,7 @@ pub async fn get(
     Ok((headers, content_type, contact.vcard.unwrap_or_default()).into_response())
 }
 
-/// Whether it is the version that the client expects: by `If-Match`, or else by `If-Unmodified-Since`.
+/// Whether this is the version that the client expects, by `If-Match` or else `If-Unmodified-Since`.
 fn holds(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool {
     match &condition.if_match {
         Some(tags) => conditions::names(tags, &contact.etag),
@@ -53,7 +53,7 @@ fn holds(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool 
     }
 }
 
-/// Whether the client has this version: by `If-None-Match`, or else by `If-Modified-Since`.
+/// Whether the client has this version, by `If-None-Match` or else `If-Modified-Since`.
 fn is_known(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool {
     if headers.contains_key(IF_NONE_MATCH) {
         return conditions::names(&condition.if_none_match, &contact.etag);
@@ -65,7 +65,7 @@ fn is_known(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bo
 /// The user's contact with this name.
 ///
 /// # Errors
-/// There is none, or the database does not answer.
+/// There is no such contact, or the database does not answer.
 pub async fn find(service: &Service, user: &User, name: &str) -> Result<Contact, Error> {
     let found = service
         .database
@@ -74,5 +74,5 @@ pub async fn find(service: &Service, user: &User, name: &str) -> Result<Contact,
     found.ok_or(NOT_THERE)
 }
 
-/// The answer if there is no such contact.
+/// The error for a contact that doesn't exist.
 pub const NOT_THERE: Error = Error::NotFound("there is no contact with this name");

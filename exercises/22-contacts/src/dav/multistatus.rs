@@ -1,6 +1,6 @@
-//! The multistatus: one answer about many resources, by RFC 4918, section 13.
+//! The multistatus: one response about many resources (RFC 4918, section 13).
 //!
-//! It is sent while it is written. So it may be as long as a book, and the service never holds more than a few parts of it.
+//! It is sent while it is being written. So it can be as long as a book, and only a few parts of it are ever in memory.
 
 use std::{fmt::Write, mem, time::Duration};
 
@@ -34,12 +34,12 @@ pub struct Multistatus {
     parts: mpsc::Sender<Result<String, Error>>,
 }
 
-/// Answers with what `write` writes. It writes in a task of its own, so a client that has gone stops it between two queries but
-/// not within one. An error before the first part becomes the answer. A later one breaks the connection, so that no client takes
-/// half an answer for the whole.
+/// Responds with the document that `write` writes, in a separate task: if the client disconnects, the task stops between two
+/// queries, but not during one. An error before the first part becomes the response. A later error breaks the connection, so
+/// that no client mistakes a truncated response for a complete one.
 ///
 /// # Errors
-/// `write` fails before it has written a part.
+/// `write` fails before it has sent the first part.
 pub async fn answer<W>(
     user: &User,
     asked: Asked,
@@ -53,7 +53,7 @@ where
     let writing = write(Multistatus::new(user.clone(), asked, parts));
     let task = async move {
         if let Err(error) = writing.await {
-            // If the client has gone, there is nobody to tell.
+            // Sending fails if the client has disconnected: then the error has no recipient.
             let _ = errors.send(Err(error)).await;
         }
     };
@@ -96,7 +96,7 @@ impl Multistatus {
                         );
                     }
                 },
-                // A request for all properties means those that exist.
+                // A request for all properties only means those that the resource has.
                 None if self.asked.is_for_all() => {}
                 None => append(&mut missing, format_args!("<{tag}/>")),
             }
@@ -132,13 +132,13 @@ impl Multistatus {
         ));
     }
 
-    /// Writes that there is nothing at this path, or nothing any more.
+    /// Writes a 404: there is nothing at this path, or nothing any longer.
     pub async fn missing(&mut self, path: &str) -> Result<(), Error> {
         self.status(path, "404 Not Found", "");
         self.send_when_full().await
     }
 
-    /// Writes that there is more than the limit of the request, or than one request may look for.
+    /// Writes a 507: there are more results than the request's limit or the search budget allows.
     pub fn more(&mut self, path: &str) {
         let reason = "<D:error><D:number-of-matches-within-limits/></D:error>";
         self.status(path, "507 Insufficient Storage", reason);

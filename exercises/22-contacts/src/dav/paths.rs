@@ -7,7 +7,7 @@ use crate::{error::Error, markup::is_text, users::User};
 /// The maximum length of a contact's name, in bytes.
 const MAX_NAME: usize = 255;
 
-/// The characters that are encoded in a path: all but those that RFC 3986 allows in a segment. Clients compare paths as texts.
+/// The characters to encode in a path: all but those that RFC 3986 allows in a segment. Clients compare paths as strings.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -43,7 +43,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// The resource at this path, for this user. A slash too many, or one too few after a collection, makes no difference.
+    /// The resource at this path, for this user. Doubled slashes, or a missing one after a collection, make no difference.
     ///
     /// # Errors
     /// The path belongs to another user, a contact cannot have such a name, or there is nothing at the path.
@@ -69,7 +69,7 @@ impl Resource {
         }
     }
 
-    /// Its methods, for the header `Allow`.
+    /// The methods of this resource, for the `Allow` header.
     pub fn allow(&self) -> &'static str {
         match self {
             Resource::Entry | Resource::Principal | Resource::Home => {
@@ -81,8 +81,8 @@ impl Resource {
     }
 }
 
-/// A client makes up the names of its contacts. Here they are values only, never paths of files. But `.` and `..` are directions
-/// to every client and every proxy, so such a contact could not be reached.
+/// Clients choose the names of their contacts. Here the names are only values, never file paths. But every client and proxy
+/// resolves `.` and `..`, so a contact with such a name would be unreachable.
 fn contact_name(name: &[u8]) -> Result<String, Error> {
     let usable = |name: &&str| {
         (1..=MAX_NAME).contains(&name.len())

@@ -29,10 +29,10 @@ pub enum Depth {
 }
 
 impl Depth {
-    /// Reads the header `Depth`. There is nothing below a contact, so any depth will do for one.
+    /// Reads the `Depth` header. There is nothing below a contact, so any depth is fine for one.
     ///
     /// # Errors
-    /// It is missing or `infinity`: a book may be large, and nobody needs all of it at once. Or it has another value.
+    /// It is missing or `infinity`: a book can be large, and no client needs it all at once. Or its value is invalid.
     fn of(headers: &HeaderMap, resource: &Resource) -> Result<Depth, Error> {
         let depth = headers
             .get("depth")
@@ -48,7 +48,7 @@ impl Depth {
     }
 }
 
-/// Answers the requested properties of the resource and, with `Depth: 1`, of those in it.
+/// Returns the requested properties of the resource and, with `Depth: 1`, of its children.
 pub async fn propfind(
     service: &Arc<Service>,
     user: &User,
@@ -111,7 +111,7 @@ fn read(body: &str) -> Result<Asked, Error> {
     Asked::of(root)
 }
 
-/// The resource at a path, with those in it if they are requested.
+/// The resource at a path, with its children if they are requested.
 enum Found {
     Entry,
     Principal,
@@ -139,13 +139,13 @@ impl Found {
             Resource::Home if children => Found::Home(Some(open_book().await?)),
             Resource::Home => Found::Home(None),
             Resource::Book if children => {
-                // The book first: a change in between is in the list, and the client gets it again by the token.
+                // The book is read first: a change between the two reads is then synced again, not missed.
                 let book = open_book().await?;
                 let all = async |connection: &mut _| contacts::all(connection, user.name()).await;
                 Found::Book(book, service.database.read(all).await?)
             }
             Resource::Book => Found::Book(open_book().await?, Vec::new()),
-            // The vCard itself is for reports.
+            // Only reports return the vCard itself.
             Resource::Contact { name } => Found::Contact(Contact {
                 vcard: None,
                 ..get::find(service, user, &name).await?

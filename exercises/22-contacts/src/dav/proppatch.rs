@@ -1,4 +1,4 @@
-//! PROPPATCH: no property of an address book can be changed by a client, and the answer says so of each.
+//! PROPPATCH: clients can't change any property of an address book, so each one is refused.
 
 use std::sync::Arc;
 

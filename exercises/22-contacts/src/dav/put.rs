@@ -17,14 +17,14 @@ use crate::{
     vcard::{self, Card},
 };
 
-/// The maximum size of a vCard, in bytes: room for a photo of some hundred kilobytes, which is a third larger as text.
+/// The maximum size of a vCard, in bytes: room for a photo of a few hundred kilobytes, a third larger in Base64.
 pub const MAX_VCARD_BYTES: usize = 1 << 20;
 
 /// Answers 201 for a new contact and 204 for an existing one, both with its tag. Nothing changes if the body is
-/// invalid (403, 413, 415), the condition doesn't hold (412), or a UID would be there twice or change (409).
+/// invalid (403, 413, 415), the condition doesn't hold (412), or a UID would be duplicated or changed (409).
 ///
-/// A client that names no condition overwrites the contact. There would be a status for it, 428. But programs that people use
-/// send none (Thunderbird), and would lose each edit instead of a few.
+/// A client that sends no condition overwrites the contact. The service could refuse that with 428. But widely used programs
+/// (Thunderbird) send no condition, and their users would lose every edit instead of a few.
 pub async fn put(
     service: &Service,
     user: &User,
@@ -70,17 +70,17 @@ pub async fn put(
         Put::ConditionFailed => return Err(Error::ConditionFailed),
         Put::UidConflict => return Err(uid_conflict(service, user, name, &uid).await?.into()),
     };
-    // A client that gets the tag takes it for the tag of the text that it sent.
+    // A client that gets a tag assumes that it belongs to the exact bytes that it sent.
     let etag = is_as_sent.then_some((ETAG, etag));
     Ok((status, AppendHeaders(etag)).into_response())
 }
 
-/// A vCard that may be stored.
+/// A valid vCard, ready to be stored.
 struct Vcard {
     text: String,
     uid: String,
     etag: String,
-    /// Whether it is byte for byte what was sent.
+    /// Whether the text is byte for byte what the client sent.
     is_as_sent: bool,
 }
 
@@ -97,7 +97,7 @@ impl Vcard {
     }
 }
 
-/// The media types that clients use for vCards, the newest first. Some clients send none: their body is a vCard, or is refused.
+/// The media types that clients use for vCards, the newest first. If a client sends none, only the body is checked.
 const MEDIA_TYPES: [&str; 4] = [
     "text/vcard",
     "text/x-vcard",
@@ -105,7 +105,7 @@ const MEDIA_TYPES: [&str; 4] = [
     "application/vcard",
 ];
 
-/// The tag of a text, in its quotes: the same text always has the same one, and no other text has it.
+/// The entity tag of a text, with its quotes: a digest, so only equal texts have the same tag.
 fn etag(text: &str) -> String {
     let digest = Sha256::digest(text);
     format!("\"{}\"", hex::encode(&digest[..16]))

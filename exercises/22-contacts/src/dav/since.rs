@@ -10,11 +10,11 @@ use crate::{
     users::User,
 };
 
-/// The condition of a request that changes this contact. A date is replaced by the tag of the version unchanged since then, so
-/// the statement that writes always compares a tag. `If-Match` is more exact than a date, which is ignored beside it.
+/// The condition of a request that changes this contact. A date is translated into the tag of the version that is unchanged
+/// since then, so the write always compares tags. `If-Match` is more exact and overrides dates.
 ///
 /// # Errors
-/// The contact has changed since, a header cannot be read, or the database does not answer.
+/// The contact has changed since the date, a header is invalid, or the database does not answer.
 pub async fn condition(
     service: &Service,
     user: &User,
@@ -39,7 +39,7 @@ pub async fn condition(
             if_match: Some(vec![etag]),
             ..condition
         },
-        // A contact that doesn't exist has no date. It must not have been created meanwhile.
+        // A missing contact has no date. If it is created in the meantime, the write must fail.
         None => Condition {
             if_none_match: vec!["*".to_owned()],
             ..condition

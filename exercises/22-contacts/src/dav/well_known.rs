@@ -1,4 +1,4 @@
-//! `/.well-known/carddav`, where clients look first (RFC 6764): a client that knows only the host gets to the address book from there.
+//! `/.well-known/carddav`, where clients look first (RFC 6764): it leads a client that knows only the host to the address book.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use axum::Router;
 use crate::service::Service;
 
 // ANCHOR: well-known
-/// The route, for every method and without a password: some clients come with a GET, others with a PROPFIND, and some with a slash
-/// at the end. Each is answered 301, with the header `Location: /`.
+/// The route, for every method and without a password: some clients use GET, others PROPFIND, and some append a slash to
+/// the path. Each request is answered 301, with the header `Location: /`.
 pub fn routes() -> Router<Arc<Service>> {
     Router::new()
 }

@@ -1,7 +1,7 @@
-//! XML: the bodies of requests, read by roxmltree into a tree.
+//! XML: the bodies of requests, parsed into a tree by roxmltree.
 //!
-//! Bodies aren't trusted. So they may not have a DTD, which could declare entities that grow to gigabytes or name files
-//! of this machine, and nothing in them may make the parser work for longer than any request of WebDAV needs.
+//! Bodies aren't trusted. A body must not have a DTD, which could declare entities that expand to gigabytes or refer to
+//! files on this machine. Nor must it keep the parser busy for longer than a WebDAV request needs.
 
 use axum::{body::Body, http::HeaderMap};
 use roxmltree::{Document, Node, ParsingOptions};
@@ -14,21 +14,21 @@ use crate::{
     },
 };
 
-/// The maximum size of a body, in bytes: room for the paths of a book of 5 000 contacts.
+/// The maximum size of a body, in bytes: room for the paths of 5,000 contacts.
 const MAX_BYTES: usize = 1 << 20;
-/// The maximum number of elements, texts and comments: three for each of those paths.
+/// The maximum number of elements, texts and comments: room for 5,000 paths, three nodes each.
 const MAX_NODES: u32 = 20_000;
-/// The maximum number of attributes of an element, which roxmltree compares with one another.
+/// The maximum number of attributes per element: roxmltree compares them with one another.
 const MAX_ATTRIBUTES: usize = 100;
-/// The maximum number of declared prefixes. For each element that declares one, roxmltree compares all those around it.
+/// The maximum number of declared prefixes: for each element that declares one, roxmltree compares all those in scope.
 const MAX_PREFIXES: usize = 100;
 /// How deeply elements may be nested.
 const MAX_DEPTH: usize = 32;
 
-/// Reads the body of a request as text; `None` when it has none.
+/// Reads the body of a request as a string; `None` if it is empty.
 ///
 /// # Errors
-/// 415 if it is declared as anything but XML in UTF-8, 413 if it is too large, 400 if it isn't text.
+/// 415 if declared as anything but XML in UTF-8, 413 if too large, 400 if it isn't UTF-8.
 pub async fn read_body(headers: &HeaderMap, body: Body) -> Result<Option<String>, Error> {
     let bytes = body::read(headers, body, MAX_BYTES).await?;
     if bytes.trim_ascii().is_empty() {
@@ -43,7 +43,7 @@ pub async fn read_body(headers: &HeaderMap, body: Body) -> Result<Option<String>
     String::from_utf8(bytes).map(Some).map_err(|_| MALFORMED)
 }
 
-/// The media types that clients use for XML. It is also text, and some programs say no more than that.
+/// The media types that clients use for XML. Some programs only declare it as plain text.
 const MEDIA_TYPES: [&str; 3] = ["application/xml", "text/xml", "text/plain"];
 
 const MALFORMED: Error = Error::BadRequest("the body must be well-formed XML in UTF-8");
@@ -55,10 +55,10 @@ const TOO_MUCH: Error = Error::BadRequest(
 const NOT_UTF8: Error = Error::UnsupportedMediaType("the body must be XML in UTF-8");
 
 // ANCHOR: read
-/// Parses a document, in which all names are resolved to their namespaces.
+/// Parses a document, with all names resolved to their namespaces.
 ///
 /// # Errors
-/// It is not well-formed, has a DTD, says that it is in another encoding, or would cost too much to read.
+/// It isn't well-formed, has a DTD, declares another encoding, or would be too expensive to parse.
 pub fn read(text: &str) -> Result<Document<'_>, Error> {
     let text = text.trim_start_matches('\u{FEFF}');
     refuse_excess(text)?;
@@ -92,8 +92,8 @@ fn takes_back_prefix(node: &Node) -> bool {
         .any(|namespace| namespace.name().is_some() && namespace.uri().is_empty())
 }
 
-/// Refuses what makes roxmltree compare or copy for long. A `<` can be nowhere within a tag, so there is at most one tag between
-/// two of them.
+/// Refuses documents that would keep roxmltree comparing or copying for too long. A tag cannot contain a `<`, so at most
+/// one tag lies between two of them.
 fn refuse_excess(text: &str) -> Result<(), Error> {
     let crowded = |tag: &str| tag.matches('=').count() > MAX_ATTRIBUTES;
     if text.split('<').any(crowded) || text.matches("xmlns:").count() > MAX_PREFIXES {
@@ -123,7 +123,7 @@ pub fn child<'a, 'input>(
         .find(|child| child.has_tag_name((namespace, name)))
 }
 
-/// The text in an element, without that of its children and without the space around it.
+/// The text of an element, trimmed, and without that of its children.
 pub fn text(node: Node) -> String {
     let texts = node.children().filter(Node::is_text);
     let text: String = texts.filter_map(|text| text.text()).collect();

@@ -1,4 +1,4 @@
-//! The errors that WebDAV has names for: preconditions and postconditions, by RFC 4918, section 16.
+//! The errors that WebDAV names: preconditions and postconditions (RFC 4918, section 16).
 
 use axum::{
     http::{StatusCode, header::CONTENT_TYPE},
@@ -8,7 +8,7 @@ use axum::{
 use crate::markup::{self, NAMESPACES};
 
 // ANCHOR: dav-error
-/// A rule that a request breaks. A client finds it by the name of an element in the body.
+/// A WebDAV rule that a request breaks. The response names the rule in an element of its body.
 #[derive(Debug)]
 pub enum DavError {
     /// PROPFIND asks for everything below the path.
@@ -17,19 +17,19 @@ pub enum DavError {
     SupportedReport,
     /// A query filters by something that isn't supported.
     SupportedFilter,
-    /// A query compares texts in a way that isn't supported.
+    /// A query asks for a collation that isn't supported.
     SupportedCollation,
-    /// The sync token is from another life of the book, from the future, or isn't one at all.
+    /// The sync token is from another incarnation of the book or from the future, or isn't one.
     ValidSyncToken,
-    /// A sync of everything below the book, at any depth: there is nothing.
+    /// The client asks for an infinitely deep sync, but there is nothing below the book.
     SyncTraversal,
-    /// A vCard isn't declared as one, or has another version than 3.0 and 4.0; or another form of it is requested.
+    /// A vCard isn't declared as one, its version isn't 3.0 or 4.0, or another format is requested.
     SupportedAddressData,
     /// The body is not exactly one vCard with a version and a UID.
     ValidAddressData,
     /// The vCard is larger than the limit.
     MaxResourceSize,
-    /// The contact at this path has the UID, or has another one that it keeps.
+    /// The contact at this path already has the UID, or has a different UID, which must not change.
     NoUidConflict(String),
 }
 

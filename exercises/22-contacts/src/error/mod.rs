@@ -1,4 +1,4 @@
-//! The errors of a request, and what the client sees of them.
+//! The errors of a request, and the problems that clients get for them.
 
 pub mod causes;
 pub mod dav;
@@ -40,22 +40,22 @@ pub enum Error {
     /// The requested record doesn't exist.
     #[error("{0}")]
     NotFound(&'static str),
-    /// The path takes these methods only.
+    /// The path supports only these methods.
     #[error("this path does not support that method")]
     MethodNotAllowed(&'static str),
     /// The client did not send its body in time.
     #[error("the body did not arrive in time")]
     ClientTooSlow,
-    /// The client doesn't take its answer, or has gone. It can't be told.
+    /// The client isn't reading the response, or has disconnected, so it never sees this error.
     #[error("the client does not take the answer")]
     ClientGone,
     /// The stored version isn't the one that the client expects.
     #[error("the condition does not hold")]
     ConditionFailed,
-    /// The body of the request is larger than the service reads: at most this many bytes.
+    /// The body of the request is larger than this limit, in bytes.
     #[error("the body must not be larger than {0} bytes")]
     BodyTooLarge(usize),
-    /// The body of the request is of a kind that the service does not read.
+    /// The body of the request has a media type or an encoding that the service doesn't support.
     #[error("{0}")]
     UnsupportedMediaType(&'static str),
     /// The request breaks a rule of WebDAV that has a name of its own.
@@ -98,7 +98,7 @@ impl Error {
         }
     }
 
-    /// Logs what the operator has to know. Everything else is only for the client.
+    /// Logs the errors that the operator has to know about. The others only concern the client.
     pub fn log(&self) {
         match self {
             Error::Query(_) => error!("{}", with_causes(self)),
@@ -123,19 +123,19 @@ impl Error {
     }
 }
 
-/// Every request of an outage fails for the same reason, so one line per second and reason is enough.
+/// During an outage all requests fail alike: one log line per second and reason is enough.
 static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
-/// Makes an `Error` something that a handler can return. Details of the database aren't part of the answer: SQL, hosts and
-/// users are none of the client's business.
+/// Lets handlers return an `Error`. The response contains no details of the database: SQL, hosts and users are internal,
+/// so the client must not see them.
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         self.log();
         let detail = match &self {
             Error::Dav(error) => return error.to_response(),
             Error::Panicked | Error::Query(_) => "an unexpected error occurred".to_owned(),
-            // Their texts are meant for the client.
+            // The messages of these errors are meant for the client.
             Error::Unauthorized
             | Error::Forbidden
             | Error::BadRequest(_)
@@ -171,7 +171,7 @@ impl From<DavError> for Error {
 }
 
 // ANCHOR: from-sqlx
-/// Distinguishes an outage and a full disk from a wrong query. Thanks to this, `?` does the rest.
+/// Tells an outage and a full disk apart from a wrong query. `?` does this conversion.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
@@ -184,17 +184,17 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the database is at fault, which may pass, rather than the query.
+/// Whether the failure lies with the database, and may be transient, not with the query.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
-        // The next attempt prepares it for the new schema.
+        // The next attempt prepares the statement for the new schema.
         stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         error => match code_of(error).as_deref() {
             // Read-only since a failover, no table yet, out of memory, too many connections, closed to
             // connections, lock not available, took too long.
             Some("25006" | "42P01" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
-            // Lost, refused, no such database, rolled back, stopping.
+            // Connection lost, login refused, no such database, rolled back, server stopping.
             Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
                 .any(|class| code.starts_with(class)),
@@ -203,18 +203,18 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether the schema has changed since the statement was prepared. The database then refuses it, and has done nothing.
+/// Whether the schema has changed since the statement was prepared. The database then rejects it without executing it.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match code_of(error).as_deref() {
         // No such prepared statement.
         Some("26000") => true,
-        // The code alone says "not supported", which would be a bug of ours.
+        // The code alone means "feature not supported", which would be a bug in this service.
         Some("0A000") => routine_of(error) == Some("RevalidateCachedQuery"),
         _ => false,
     }
 }
 
-/// The routine in PostgreSQL that has refused.
+/// The function in PostgreSQL's source code that raised the error.
 fn routine_of(error: &sqlx::Error) -> Option<&str> {
     let error = error.as_database_error()?;
     error.try_downcast_ref::<PgDatabaseError>()?.routine()

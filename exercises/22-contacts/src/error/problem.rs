@@ -1,5 +1,5 @@
-//! The problem: the body of every answer to a failed request, in the form of RFC 9457. The errors that WebDAV has bodies of
-//! its own for are in `dav.rs`.
+//! The problem: the body of the response to a failed request, in the format of RFC 9457. Errors for which WebDAV defines
+//! other bodies are in `dav.rs`.
 
 use axum::{
     Json,
@@ -30,7 +30,7 @@ impl Problem {
     }
 }
 
-/// Makes a `Problem` something that a handler can return.
+/// Lets a handler return a `Problem`.
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -1,4 +1,4 @@
-//! Bodies of requests: read whole, within a limit of size and of time.
+//! Request bodies: read completely, within limits on size and time.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Reads a body of at most this many bytes.
 ///
 /// # Errors
-/// It is larger, it is compressed, it does not arrive in time, or the connection breaks.
+/// The body is larger, is compressed, or does not arrive in time, or the connection breaks.
 pub async fn read(headers: &HeaderMap, body: Body, limit: usize) -> Result<Vec<u8>, Error> {
     let is_encoded = |coding: &HeaderValue| !coding.as_bytes().eq_ignore_ascii_case(b"identity");
     if headers.get_all(CONTENT_ENCODING).iter().any(is_encoded) {

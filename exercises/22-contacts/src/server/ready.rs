@@ -17,8 +17,8 @@ pub struct Ready {
     status: &'static str,
 }
 
-/// Answers 200 when the schema is up to date and the database answers in time, else 503. The log says why; the client learns
-/// only which of the two it is.
+/// Answers 200 when the schema is up to date and the database answers in time, else 503. The client learns only which of
+/// the two failed. The reason is in the log.
 pub async fn ready(State(service): State<Arc<Service>>) -> Result<Json<Ready>, Error> {
     if !service.schema.is_up_to_date() {
         return Err(Error::SchemaBehind);

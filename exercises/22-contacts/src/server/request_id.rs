@@ -1,5 +1,5 @@
-//! The request id: in the answer, and in each line of the log about the request, so that a user's
-//! report leads to the line that explains it.
+//! The request id, in the answer and in each log line about the request, so that the id in a
+//! user's report leads to the line that explains the failure.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use tracing::{Span, error_span, info};
 
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Gives each request an id and its answer the same, and logs it with `LOG_LEVEL=info`. Put it around all routes: the first layer is
-/// the outermost.
+/// Gives each request and its response the same id, and logs the request with `LOG_LEVEL=info`. Wrap all routes in this: the
+/// first layer is the outermost.
 pub fn around(routes: Router) -> Router {
     let layers = ServiceBuilder::new()
         .map_request(without_an_unusable_id)
@@ -30,7 +30,7 @@ pub fn around(routes: Router) -> Router {
     routes.layer(layers)
 }
 
-/// The layer adopts any id that the client has sent, and it ends up in the log. So an ambiguous one is removed.
+/// Removes an ambiguous id: the next layer adopts any id from the client, and it ends up in the log.
 fn without_an_unusable_id(mut request: Request) -> Request {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
     let id = request.headers().get(HEADER).map(|id| id.as_bytes());
@@ -40,7 +40,7 @@ fn without_an_unusable_id(mut request: Request) -> Request {
     request
 }
 
-/// Everything logged while the request is answered is within this span, and so has the id.
+/// Everything logged while the request is handled is inside this span, so each line has the id.
 fn span(request: &Request) -> Span {
     let id = request.headers().get(HEADER);
     let request_id = id.and_then(|id| id.to_str().ok()).unwrap_or_default();

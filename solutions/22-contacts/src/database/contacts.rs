@@ -1,4 +1,4 @@
-//! The contacts in the database: found, written under a condition, deleted.
+//! The contacts in the database: reads, and conditional writes and deletes.
 
 use sqlx::{Connection, FromRow, PgConnection};
 
@@ -8,10 +8,10 @@ use crate::{database::sync, http::conditions::Condition};
 #[derive(FromRow)]
 pub struct Contact {
     pub name: String,
-    /// The entity tag, in its quotes.
+    /// The entity tag, including its quotes.
     pub etag: String,
-    /// The time of its last change, in seconds since 1970; `None` while that second lasts. Until it is over, another version may come
-    /// that has the same date.
+    /// The time of the last change, in seconds since 1970, or `None` until that
+    /// second is over: until then, another version could get the same date.
     pub changed: Option<i64>,
     /// The length of the vCard, in bytes.
     pub length: i32,
@@ -20,7 +20,7 @@ pub struct Contact {
 }
 
 impl Contact {
-    /// Whether this is the version that has this date. No date identifies a version while its second lasts.
+    /// Whether this contact is unchanged since a date; `false` if it changed in the current second.
     pub fn is_unchanged_since(&self, date: i64) -> bool {
         self.changed.is_some_and(|changed| changed <= date)
     }
@@ -36,10 +36,10 @@ pub async fn find(
     Ok(named(connection, owner, &names, true).await?.pop())
 }
 
-/// How many bytes of vCards are read at once, not counting the last one.
+/// The maximum size of the vCards read at once, in bytes, not counting the last vCard.
 const MAX_READ: i64 = 1 << 20;
 
-/// The contacts with these names; with their vCards if those are requested, as long as there is room for one more.
+/// The contacts with these names, with vCards if requested, up to `MAX_READ` bytes.
 pub async fn named(
     connection: &mut PgConnection,
     owner: &str,
@@ -101,9 +101,9 @@ pub struct NewContact<'a> {
 pub enum Put {
     Created,
     Replaced,
-    /// Nothing was changed: the present version doesn't meet the condition.
+    /// Nothing was changed: the current version doesn't meet the condition.
     ConditionFailed,
-    /// Nothing was changed: another contact of the book has the UID, or this one has another UID, which it keeps.
+    /// Nothing was changed: another contact of the book has the UID, or this contact's UID differs.
     UidConflict,
 }
 
@@ -125,7 +125,7 @@ pub async fn put(
     Ok(put)
 }
 
-/// Whether the write violates the unique index of the UIDs.
+/// Whether the write violates the unique index on UIDs.
 fn is_uid_conflict(error: &sqlx::Error) -> bool {
     let error = error.as_database_error();
     error.is_some_and(|error| error.constraint() == Some("contacts_uid"))
@@ -141,7 +141,7 @@ async fn write(
     if replace(transaction, contact, revision, condition).await? {
         return Ok(Put::Replaced);
     }
-    // A contact that doesn't exist has no tag.
+    // A contact that doesn't exist has no tag, so `If-Match` can't hold.
     if condition.if_match.is_none() && create(transaction, contact, revision).await? {
         return Ok(Put::Created);
     }
@@ -170,8 +170,8 @@ async fn why_not(
 // ANCHOR: conditional-put
 /// Replaces an existing contact that has the same UID and meets the condition, and returns whether it did.
 ///
-/// The condition is a part of the statement that writes. Between a check and a statement, another request could write. And each
-/// version has a second of its own, whatever the clock says, so that a date identifies one version.
+/// The condition is part of the statement that writes: after a separate check, another request could write first. And each
+/// version has its own second, whatever the clock says, so that a date identifies one version.
 async fn replace(
     transaction: &mut PgConnection,
     contact: &NewContact<'_>,
@@ -197,7 +197,7 @@ async fn replace(
     Ok(replaced.rows_affected() == 1)
 }
 
-/// Creates a contact if there is none, and returns whether it did. There may still be the row of a deleted one.
+/// Creates a contact if there is none, and returns whether it did. A deleted one may have left its row.
 async fn create(
     transaction: &mut PgConnection,
     contact: &NewContact<'_>,
@@ -227,7 +227,7 @@ async fn create(
 #[derive(Debug, PartialEq, Eq)]
 pub enum Deleted {
     Yes,
-    /// Nothing was changed: the present version doesn't meet the condition.
+    /// Nothing was changed: the current version doesn't meet the condition.
     ConditionFailed,
     NotThere,
 }
@@ -252,8 +252,8 @@ pub async fn delete(
 }
 
 // ANCHOR: conditional-delete
-/// Turns the contact into a *tombstone*: removes the vCard, and returns whether it did. The row stays, so that clients that sync
-/// later learn of it.
+/// Turns the contact into a *tombstone*: removes the vCard, and returns whether it did. The row stays, so that clients learn of
+/// the deletion when they next sync.
 async fn bury(
     transaction: &mut PgConnection,
     owner: &str,

@@ -1,4 +1,4 @@
-//! The migrations: the service brings the schema of its database up to date itself.
+//! The migrations: the service itself brings the schema of its database up to date.
 
 use std::{
     sync::{
@@ -30,15 +30,15 @@ const NEEDED: [&str; 2] = [
     "SELECT owner, name, uid, etag, revision, changed, vcard FROM contacts LIMIT 0",
 ];
 
-/// Runs the files in `migrations/`, which are compiled into the program, unless this database has them already. Then queries
-/// the needed columns by name.
+/// Runs the migrations from `migrations/`, which are compiled into the program, unless this database has them already. Then
+/// selects the needed columns by name.
 ///
-/// A later release may have migrated already, and there must be a way back from it: its migrations are ignored. This release can
-/// only fail if a column that it needs was dropped.
+/// A later release may have migrated already. A rollback to this release must stay possible, so later migrations are ignored.
+/// This release only fails if a column that it needs was dropped.
 ///
-/// `run` takes a lock in the database first: of two services that start at the same time, one waits
-/// for the other. A migration that fails or times out leaves the lock on its connection. So it has a
-/// connection of its own, which is closed afterwards.
+/// `run` first takes a lock in the database: if two services start at the same time, one waits
+/// for the other. A migration that fails or times out leaves the lock on its connection. So it has
+/// a dedicated connection, which is closed afterwards.
 async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), MigrateError> {
     let one_connection = PgPoolOptions::new()
         .max_connections(1)
@@ -57,19 +57,19 @@ async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), Migr
 // ANCHOR_END: migrate
 
 // ANCHOR: schema
-/// The schema. It may not be up to date yet: the service does not wait for that to start.
+/// Whether the schema is up to date. The service starts without waiting for the migrations.
 #[derive(Clone, Default)]
 pub struct Schema {
     up_to_date: Arc<AtomicBool>,
 }
 
 impl Schema {
-    /// Whether all migrations have run, and everything needed was there then.
+    /// Whether all migrations have run, and the needed columns existed afterwards.
     pub fn is_up_to_date(&self) -> bool {
         self.up_to_date.load(Ordering::Acquire)
     }
 
-    /// Begins to migrate in the background.
+    /// Starts the migrations in the background.
     pub fn migrate_in_the_background(&self, settings: &DatabaseSettings) {
         let database = settings.url.clone().options([
             // Some databases are read-only by default.
@@ -77,7 +77,7 @@ impl Schema {
             // If the connection goes silent, the database ends the session and releases the lock.
             ("idle_session_timeout", "10s"),
             ("idle_in_transaction_session_timeout", "10s"),
-            // While a migration waits for its table, every later query queues behind it.
+            // While a migration waits for a lock on its table, every later query queues behind it.
             ("lock_timeout", "1s"),
         ]);
         let (connecting, migrating) = (settings.timeout, settings.migration_timeout);
@@ -98,7 +98,7 @@ impl Schema {
     ) {
         const PAUSE: Duration = Duration::from_millis(500);
 
-        // An answer that gets lost never arrives, so each attempt has a limit.
+        // An answer can get lost, so each attempt has a time limit.
         let attempt = async || {
             timeout(migrating, migrate(database.clone(), connecting))
                 .await
@@ -123,10 +123,10 @@ impl Schema {
 }
 // ANCHOR_END: schema
 
-/// Whether the error may pass by itself, and its line for the log.
+/// Whether the error may be transient, and its log line.
 fn in_words(error: &MigrateError) -> (bool, String) {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
-        // For instance, a file has changed since it ran.
+        // For instance, a migration file has changed since it ran.
         return (
             false,
             format!("the migrations cannot run, trying again: {error}"),

@@ -1,6 +1,6 @@
-//! Changes: how a client learns what is new since its last sync, by RFC 6578.
+//! Changes: how a client learns what has changed since its last sync (RFC 6578).
 //!
-//! A book counts its changes. Each contact has the number of its last change, its *revision*, and a client keeps a *token* with
+//! A book counts its changes. Each contact has the number of its last change, its *revision*. A client keeps a *token* with
 //! the number of the last change that it knows.
 
 use sqlx::{FromRow, PgConnection};
@@ -11,9 +11,9 @@ use crate::error::dav::DavError;
 /// A user's address book.
 #[derive(Debug, FromRow)]
 pub struct Book {
-    /// The identity of the book. If the database is created anew, this is another one, and its revisions mean something else.
+    /// The identity of the book. It changes if the database is recreated, because the revisions then mean something else.
     pub life: String,
-    /// The number of its last change.
+    /// The number of the book's last change.
     pub revision: i64,
 }
 
@@ -38,7 +38,7 @@ impl Book {
         self.token_at(self.revision)
     }
 
-    /// The sync token of a client that knows all changes up to this one.
+    /// The sync token of a client that knows all changes up to this revision.
     pub fn token_at(&self, revision: i64) -> String {
         format!("urn:contacts:sync:{}:{revision}", self.life)
     }
@@ -63,10 +63,10 @@ impl Book {
 // ANCHOR_END: sync-token
 
 // ANCHOR: next-revision
-/// Counts a change of this user's book, which is created if there is none yet, and returns its number.
+/// Counts a change of this user's book, creates the book if needed, and returns the change's number.
 ///
 /// This locks the book until the transaction ends, so changes become visible in the order of their numbers. Otherwise a client
-/// could see change 7, ask for what comes after that, and never learn of change 6.
+/// could see change 7, ask for all changes after it, and never learn of change 6.
 pub async fn next_revision(transaction: &mut PgConnection, owner: &str) -> sqlx::Result<i64> {
     sqlx::query_scalar(
         "INSERT INTO books AS book (owner, revision) VALUES ($1, 1) \
@@ -89,7 +89,7 @@ pub struct Change {
     pub removed: bool,
 }
 
-/// The first changes after this revision and up to the book's, in their order, at most this many. A client that knows nothing
+/// The first `most` changes after revision `since`, up to the book's revision, in order. A client that knows nothing
 /// yet doesn't need the deleted contacts.
 pub async fn changes(
     connection: &mut PgConnection,

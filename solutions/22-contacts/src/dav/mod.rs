@@ -1,4 +1,4 @@
-//! WebDAV: which user it is, which resource is at the path, and which handler the method has.
+//! WebDAV: authenticates the user, finds the resource at the path, and calls a handler.
 
 mod delete;
 mod get;
@@ -25,7 +25,7 @@ use self::paths::Resource;
 use crate::{error::Error, service::Service};
 
 // ANCHOR: methods
-/// Answers every request that no other route takes. The user is checked first, then the path's owner.
+/// Answers every request that no other route takes. Checks the user first, then the path's owner.
 pub async fn serve(
     State(service): State<Arc<Service>>,
     request: Request,
@@ -50,7 +50,7 @@ pub async fn serve(
 }
 // ANCHOR_END: methods
 
-/// Says which parts of WebDAV there are: class 1 of RFC 4918, its revision (3), and address books.
+/// Lists the supported parts of WebDAV: class 1 of RFC 4918, its revision (3), address books.
 fn options(resource: &Resource) -> Response {
     let headers = [
         ("dav", "1, 3, addressbook"),

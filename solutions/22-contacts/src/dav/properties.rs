@@ -14,8 +14,8 @@ use crate::{
 };
 
 // ANCHOR: asked
-/// The maximum number of requested properties, and the maximum length of their names together, in bytes: an answer repeats them for
-/// each contact.
+/// The maximum number of requested properties, and the maximum total length of their names, in bytes: a response repeats
+/// them for each contact.
 const MAX_PROPERTIES: usize = 100;
 const MAX_NAMES: usize = 8 << 10;
 
@@ -23,7 +23,7 @@ const MAX_NAMES: usize = 8 << 10;
 #[derive(Debug)]
 pub struct Asked {
     properties: Vec<Property>,
-    /// The client's own namespaces. The prefix of each comes from its index in the list.
+    /// The client's own namespaces. The index of a namespace in this list determines its prefix.
     namespaces: Vec<String>,
     what: What,
 }
@@ -33,7 +33,7 @@ pub struct Asked {
 pub struct Property {
     name: Name,
     tag: String,
-    /// Whether it is requested in version 3.0 of vCards, and in no other.
+    /// Whether vCards are requested in version 3.0, and in no other.
     in_version_3: bool,
 }
 
@@ -46,19 +46,19 @@ pub struct Name {
 
 #[derive(Debug, PartialEq)]
 enum What {
-    /// `prop`: these properties.
+    /// `prop`: the listed properties.
     Values,
-    /// `allprop`: all that exist.
+    /// `allprop`: all properties that exist.
     AllValues,
-    /// `propname`: the names of all that exist.
+    /// `propname`: the names of all properties that exist.
     AllNames,
 }
 
 impl Asked {
-    /// Reads it from a propfind or a report. If nothing is named, all are requested.
+    /// Reads the requested properties from a propfind or report: all of them if none are named.
     ///
     /// # Errors
-    /// It asks for more properties than there could be.
+    /// The request names too many properties, or their names are too long.
     pub fn of(request: Node) -> Result<Asked, Error> {
         match xml::child(request, DAV, "prop") {
             Some(prop) => Asked::named(prop.children()),
@@ -90,7 +90,7 @@ impl Asked {
         }
     }
 
-    /// The properties whose names these elements have.
+    /// The properties that these elements name.
     ///
     /// # Errors
     /// There are too many of them, or their names are too long.
@@ -161,7 +161,7 @@ impl Asked {
         &self.properties
     }
 
-    /// Whether it asks for all properties, rather than for these.
+    /// Whether the request is for all properties, rather than for a list of them.
     pub fn is_for_all(&self) -> bool {
         self.what != What::Values
     }
@@ -172,7 +172,7 @@ impl Asked {
         names.any(|name| name.namespace == CARDDAV && name.local == "address-data")
     }
 
-    /// The value as an answer shows it: empty if only names are requested.
+    /// The value as it appears in a response: empty if only names are requested.
     pub fn shown(&self, value: String) -> String {
         match self.what {
             What::AllNames => String::new(),
@@ -188,7 +188,7 @@ impl Property {
         &self.name
     }
 
-    /// The name as it is written in an answer, with a prefix.
+    /// The name with its prefix, as it appears in a response.
     pub fn tag(&self) -> &str {
         &self.tag
     }
@@ -198,7 +198,7 @@ const TOO_MANY: Error = Error::BadRequest(
     "a request must not ask for more than 100 properties, whose names have 8192 bytes together",
 );
 
-/// The namespace that the prefix `xml` always has.
+/// The namespace that the prefix `xml` is always bound to.
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
 
 /// All live properties except `address-data`: that is the contact itself, and is requested by name.
@@ -222,7 +222,7 @@ const ALL: [(&str, &str); 17] = [
     (CALENDAR_SERVER, "getctag"),
 ];
 
-/// A resource, with the data that its properties are made of.
+/// A resource, with the data that its properties are computed from.
 pub enum Described<'a> {
     Entry,
     Principal,
@@ -279,15 +279,15 @@ impl Described<'_> {
     }
     // ANCHOR_END: value
 
-    /// The vCard, in the version in which it was put. Every client has to read version 3.0 (RFC 6352, section 3), so such a card is for
-    /// all of them. A client that asks for 3.0 may know no other.
+    /// The vCard, in the version in which it was stored. Every client has to support version 3.0 (RFC 6352, section 3), so all
+    /// clients get 3.0 cards. One that asks for 3.0 might not support 4.0, so it gets no 4.0 card.
     fn address_data(&self, in_version_3: bool) -> Option<String> {
         let vcard = self.contact()?.vcard.as_deref()?;
         let is_readable = !in_version_3 || !Card::of(vcard).is_version_4();
         is_readable.then(|| markup::escaped(vcard))
     }
 
-    /// The attributes of a property's element. A contact comes in the version in which it was put, which is 3.0 unless stated.
+    /// The attributes of a property's element. A vCard is sent in the version in which it was stored: 3.0, unless stated here.
     pub fn attributes(&self, name: &Name) -> &'static str {
         let vcard = self.contact().and_then(|contact| contact.vcard.as_deref());
         match (name.local.as_str(), vcard) {
@@ -315,7 +315,7 @@ impl Described<'_> {
         }
     }
 
-    /// Whether it belongs to the user, rather than to all.
+    /// Whether the resource belongs to the user, rather than being the same for all users.
     fn is_owned(&self) -> bool {
         matches!(
             self,
@@ -341,7 +341,7 @@ impl Described<'_> {
 /// The content type of a contact.
 pub const CONTENT_TYPE: &str = "text/vcard; charset=utf-8";
 
-/// When a contact was changed last, as HTTP writes it.
+/// The time of a contact's last change, in HTTP's date format.
 pub fn last_modified(contact: &Contact) -> Option<String> {
     let since_1970 = Duration::from_secs(contact.changed?.unsigned_abs());
     Some(httpdate::fmt_http_date(UNIX_EPOCH + since_1970))

@@ -1,4 +1,4 @@
-//! Conditional requests: what must hold for a request to be carried out, by RFC 9110, section 13.
+//! Conditional requests: the preconditions of a request (RFC 9110, section 13).
 
 use std::time::UNIX_EPOCH;
 
@@ -10,8 +10,8 @@ use axum::http::{
 use crate::error::Error;
 
 // ANCHOR: condition
-/// The condition of a request that changes a contact. Tags are as they are in the header, in their quotes; `*` is among them if
-/// the header says that any will do.
+/// The condition of a request that changes a contact. Tags keep the quotes that they have in the header. `*` is one of them
+/// if the header accepts any tag.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Condition {
     /// There must be a contact, and it must have one of these tags. `None`: no such condition.
@@ -24,7 +24,7 @@ impl Condition {
     /// Reads the headers `If-Match`, `If` and `If-None-Match`.
     ///
     /// # Errors
-    /// One of them is neither `*` nor a list of tags.
+    /// `If-Match` or `If-None-Match` is neither `*` nor a list of tags.
     pub fn of(headers: &HeaderMap) -> Result<Condition, Error> {
         Ok(Condition {
             if_match: both(tags(headers, &IF_MATCH)?, tags_in_lists(headers)),
@@ -32,7 +32,7 @@ impl Condition {
         })
     }
 
-    /// Whether a contact with this tag meets it.
+    /// Whether a contact with this tag meets the condition.
     pub fn allows(&self, etag: &str) -> bool {
         let if_match = self.if_match.as_deref();
         if_match.is_none_or(|tags| names(tags, etag)) && !names(&self.if_none_match, etag)
@@ -47,15 +47,15 @@ pub fn date(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
     i64::try_from(since_1970.as_secs()).ok()
 }
 
-/// Whether a contact with this tag is one of those that a header names.
+/// Whether the tags from a header include this one; `*` includes any.
 pub fn names(tags: &[String], etag: &str) -> bool {
     tags.iter().any(|tag| tag == "*" || tag == etag)
 }
 
-/// All tags in all headers of this name; `None` when there is no such header.
+/// All tags in all headers of this name; `None` if there is no such header.
 ///
-/// A tag of ours is the digest of a text. A proxy that compresses makes it weak on its way to the client (`W/"…"`), and it still
-/// means that text. So it is as good as a strong one: otherwise such a client would be refused at each attempt, forever.
+/// Our tag is the digest of a text. A proxy that compresses the response weakens the tag (`W/"…"`), which still identifies the
+/// same text. So it counts as a strong one: otherwise a client behind such a proxy would be refused at each attempt.
 fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Vec<String>>, Error> {
     let malformed =
         || Error::BadRequest("If-Match and If-None-Match must be * or a list of entity tags");
@@ -68,7 +68,7 @@ fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Vec<String>>, E
     Ok(tags)
 }
 
-/// The tags of a list. A tag may have a comma in it, so this looks for the quotes.
+/// The tags of a list. A tag can contain a comma, so the quotes delimit it.
 fn tags_of(list: &str) -> Option<Vec<String>> {
     if list.trim() == "*" {
         return Some(vec!["*".to_owned()]);
@@ -87,9 +87,9 @@ fn tags_of(list: &str) -> Option<Vec<String>> {
     (!tags.is_empty()).then_some(tags)
 }
 
-/// The tags that the header `If` of WebDAV names, by RFC 4918, section 10.4: `(["a"]) (["b"])`. One of its lists has to hold. There are no
-/// locks here, so a list with a lock token doesn't hold. Neither does one that says more than a tag, or that is about another path:
-/// what isn't understood must not overwrite anything.
+/// The tags in WebDAV's `If` header (RFC 4918, section 10.4), such as `(["a"]) (["b"])`. One of its lists has to hold. There are
+/// no locks here, so a list with a lock token doesn't hold. Neither does a list with more than a tag, or about another path: a
+/// condition that isn't understood must not lead to an overwrite.
 fn tags_in_lists(headers: &HeaderMap) -> Option<Vec<String>> {
     let lists = headers.get("If")?.to_str().unwrap_or_default();
     if lists.trim_start().starts_with('<') {

@@ -3,7 +3,7 @@
 use axum::http::{HeaderMap, header::CONTENT_TYPE};
 use encoding_rs::{Encoding, UTF_8};
 
-/// The request's headers about its body.
+/// The value of the `Content-Type` header.
 pub struct ContentType<'a>(&'a str);
 
 impl<'a> ContentType<'a> {
@@ -21,7 +21,7 @@ impl<'a> ContentType<'a> {
             .any(|other| other.eq_ignore_ascii_case(media_type))
     }
 
-    /// Whether this body can be read as UTF-8, in the declared encoding if there is one.
+    /// Whether this body can be read as UTF-8, given the declared encoding, if any.
     pub fn is_utf8(&self, body: &[u8]) -> bool {
         let parameters = self.0.split(';').skip(1);
         let mut parameters = parameters.filter_map(|parameter| parameter.split_once('='));
@@ -31,12 +31,12 @@ impl<'a> ContentType<'a> {
     }
 }
 
-/// Whether a text in this declared encoding can be read as UTF-8. An encoding has many names, and clients use them:
-/// `utf8`, `us-ascii`. They are looked up as browsers do. ASCII is the same text in nearly all encodings.
+/// Whether a text in this declared encoding can be read as UTF-8. Clients use many names for encodings, such as
+/// `utf8` and `us-ascii`, so names are looked up as in browsers. ASCII is the same in nearly all encodings.
 pub fn is_utf8(encoding: &str, text: &[u8]) -> bool {
     let name = encoding.trim().trim_matches(['"', '\'']);
     match Encoding::for_label(name.as_bytes()) {
-        // Browsers take ASCII for Latin-1. Here it is a part of UTF-8.
+        // Browsers treat ASCII as Latin-1. Here it is a subset of UTF-8.
         _ if name.eq_ignore_ascii_case("us-ascii") => true,
         Some(encoding) if encoding == UTF_8 => true,
         Some(other) => other.is_ascii_compatible() && text.is_ascii(),

@@ -1,4 +1,4 @@
-//! A request in the terms of HTTP: its body, its conditions, its content type.
+//! The HTTP side of a request: its body, its conditions, its content type.
 
 pub mod body;
 pub mod conditions;

@@ -1,5 +1,5 @@
-//! Starts and stops the service. If it can't start, one sentence on stderr says why. The cost of a connection is
-//! limited: anyone can open one.
+//! Starts and stops the service. If it can't start, one sentence on stderr says why. The cost per connection is
+//! limited, because anyone can open one.
 
 use std::{fmt::Display, io, net::SocketAddr, pin::pin, process::ExitCode, sync::Arc};
 
@@ -27,12 +27,12 @@ use crate::{http::body, settings::Settings};
 /// The maximum number of connections. Others wait to be accepted.
 const MAX_CONNECTIONS: u32 = 1024;
 
-/// The maximum time for a client to send the head of a request, to be idle before it, or to take the answer.
+/// The maximum time for a client to send a request's head, to stay idle before it, or to accept the response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 // ANCHOR: serve
-/// Serves these routes until the service is told to stop, by SIGTERM or Ctrl-C. After that nothing new is accepted. A running
-/// request may wait for its body, and twice for a connection and for an answer on it; then connections are closed.
+/// Serves these routes until SIGTERM or Ctrl-C. Then it accepts no more connections. A running request can still wait for its
+/// body, and twice for a database connection and a query on it; after that, connections are closed.
 pub async fn serve(routes: Router, settings: &Settings) -> ExitCode {
     let address = SocketAddr::new(settings.address, settings.port);
     let mut listener = match TcpListener::bind(address).await {
@@ -66,14 +66,14 @@ pub async fn serve(routes: Router, settings: &Settings) -> ExitCode {
     }
     drop((listener, stop));
     let grace = body::PATIENCE + 4 * settings.database.timeout + Duration::from_secs(1);
-    // All permits are free once every client has been served. After the grace period, the rest are given up.
+    // All permits are free once every client has been served. After the grace period, the rest are dropped.
     let _ = timeout(grace, places.acquire_many(MAX_CONNECTIONS)).await;
     ExitCode::SUCCESS
 }
 
 /// Answers the requests on one connection, until either side closes it.
 async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Receiver<()>) {
-    // A small answer must not wait for the acknowledgment of the one before it. A connection that is gone already needs no option.
+    // Without `TCP_NODELAY`, a small response waits until the previous one is acknowledged. An error means that the client is gone.
     let _ = client.set_nodelay(true);
     let mut client = pin!(TimeoutStream::new(client));
     client.as_mut().set_write_timeout_pinned(Some(PATIENCE));
@@ -87,7 +87,7 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
     let mut answering = pin!(answering);
     let ended = select! {
         ended = answering.as_mut() => ended,
-        // The other end of this channel is dropped when the service is told to stop.
+        // The sender of this channel is dropped when the service is told to stop.
         _ = stopping.changed() => {
             answering.as_mut().graceful_shutdown();
             answering.await
@@ -101,8 +101,8 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
     }
 }
 
-/// A *lingering close*: reads what a client still sends after a refusal. Closing the connection earlier would reset it, and the
-/// client could lose the answer.
+/// A *lingering close*: reads what a client still sends after a refusal. An earlier close would reset the connection, and
+/// the client could lose the response.
 async fn linger(mut client: impl AsyncRead + Unpin) {
     let mut unwanted = [0; 8192];
     let read = async { while let Ok(1..) = client.read(&mut unwanted).await {} };
@@ -110,7 +110,7 @@ async fn linger(mut client: impl AsyncRead + Unpin) {
 }
 // ANCHOR_END: serve
 
-/// Returns at SIGTERM or Ctrl-C.
+/// Waits for SIGTERM or Ctrl-C.
 async fn stop_signal() -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     select! {

@@ -10,9 +10,9 @@ use tracing::Instrument;
 
 use crate::error::problem::Problem;
 
-/// Answers in a task. A client that hangs up ends its connection, but not the task: the task returns its connection to the pool,
-/// while a query cut short would cost that connection. And a handler that panics has a bug, which is in the log (see
-/// `logging.rs`), but its client still gets an answer.
+/// Handles the request in its own task. A client that hangs up ends its connection, but not the task: the task returns its
+/// database connection to the pool, while canceling a query would lose it. If a handler panics, the bug is in the log
+/// (see `logging.rs`), and the client still gets a response.
 pub async fn answer_in_a_task(request: Request, next: Next) -> Response {
     let answered = tokio::spawn(next.run(request).in_current_span()).await;
     answered.unwrap_or_else(|_| {

@@ -1,4 +1,4 @@
-//! The API key: the valid keys, and the extractor that lets a request with one pass.
+//! API keys: the configured keys, and an extractor that rejects requests without a valid one.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ impl ApiKeys {
         ApiKeys(keys.into())
     }
 
-    /// Whether this is one of the keys. It is compared with all of them, to the last byte, so the
-    /// time that this takes doesn't reveal how close a guess is.
+    /// Whether this is one of the keys. Compares it with every key in constant time, to the last
+    /// byte, so that the time taken doesn't reveal how close a guess is.
     fn accept(&self, key: &[u8]) -> bool {
         self.0
             .iter()

@@ -1,4 +1,4 @@
-//! The database: the connections that all requests share, and how long a request may wait for them.
+//! The database: the pool that all requests share, and how long a request can wait for it.
 
 use std::{
     sync::{
@@ -36,14 +36,14 @@ impl Database {
     /// starts without a database.
     pub fn new(settings: &Settings) -> Database {
         let limit = settings.database_timeout;
-        // The database gives up when we do. Otherwise it would go on with queries that nobody waits
-        // for, on connections that the pool no longer counts.
+        // The database gives up when we do. Otherwise it would continue queries whose client has gone,
+        // on connections that the pool no longer counts.
         let statement_timeout = limit.as_millis();
         let options = settings
             .database
             .clone()
             .options([("statement_timeout", statement_timeout)])
-            // An export is slow by nature. No other statement outlives the limit.
+            // Slow statements aren't logged: exports are slow by nature, and the limit ends all others.
             .disable_statement_logging();
         // Before the pool lends a connection it asks the database whether it is still good, and again
         // when it comes back. Each costs a round trip; `test_before_acquire` is the first.
@@ -81,7 +81,7 @@ impl Database {
         match worked {
             Ok(result) => {
                 if result.as_ref().is_err_and(is_stale_plan) {
-                    // A new connection plans its statements for the schema that is there now.
+                    // A new connection prepares its statements for the current schema.
                     connection.close_on_drop();
                 }
                 Ok(result?)
@@ -94,8 +94,8 @@ impl Database {
         }
     }
 
-    /// The same for `work` that only reads, and may run twice: when the schema has changed since its
-    /// statement was prepared, the statement is prepared anew.
+    /// Like [`Database::run`], for `work` that only reads, so it can run twice: if the schema has
+    /// changed since the statement was prepared, the statement is prepared again.
     ///
     /// # Errors
     /// As for [`Database::run`].
@@ -142,7 +142,7 @@ impl Database {
         Ok(connection)
     }
 
-    /// A connection of the pool. The wait for it is a span of its own.
+    /// A connection from the pool. The wait for it has its own span.
     async fn lend(&self) -> Result<PoolConnection<Postgres>, Error> {
         let _waiting = Waiting::new(&self.waiting);
         let lent = self.pool.acquire();

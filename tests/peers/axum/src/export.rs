@@ -1,4 +1,4 @@
-//! `GET /records/export`: all records, one per line, while the database still reads them.
+//! `GET /records/export`: streams all records, one per line, while the database reads them.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -39,7 +39,7 @@ pub struct Exports {
 }
 
 impl Exports {
-    /// Half of the connections, so that the other half stays free for reads.
+    /// Exports get half of the connections, so that the other half stays free for reads.
     pub fn new(settings: &Settings) -> Exports {
         let permits = (settings.database_pool_size.get() / 2).max(1);
         Exports {
@@ -50,7 +50,7 @@ impl Exports {
         }
     }
 
-    /// A permit to export, until it is dropped.
+    /// Waits for a permit to export. Dropping the permit releases it.
     async fn permit(&self) -> Result<OwnedSemaphorePermit, Error> {
         let permit = Arc::clone(&self.permits).acquire_owned();
         match timeout(self.database_timeout, permit).await {
@@ -59,7 +59,7 @@ impl Exports {
         }
     }
 
-    /// The client of one export, and the channel of the chunks that are still to be sent to it.
+    /// The client of one export, and the receiver of the chunks that are still to be sent.
     fn client(&self) -> (Client, Receiver<Vec<u8>>) {
         let (chunks, handed_over) = mpsc::channel(1);
         let timeout = self.client_timeout;
@@ -113,8 +113,8 @@ pub async fn export(
     Ok((nd_json, Body::from_stream(lines)))
 }
 
-/// The last line of a failed export. The status was sent long ago, so only a line is left to
-/// report the error.
+/// The last line of a failed export. The status has already been sent,
+/// so the error can only be reported in the body.
 fn last_line(error: &Error) -> Vec<u8> {
     warn!("an export has ended early: {}", error.with_causes());
     let mut line = Vec::new();
@@ -124,16 +124,16 @@ fn last_line(error: &Error) -> Vec<u8> {
     }
 }
 
-/// The task that reads, as the response sees it.
+/// The response's handle to the task that reads.
 struct Reading {
     chunks: Receiver<Vec<u8>>,
-    /// `None` once its result was reported.
+    /// `None` once the task's result has been reported.
     task: Option<JoinHandle<Result<(), Error>>>,
 }
 
 impl Reading {
-    /// The next lines, or why there are no more; none after the last ones. The task may have ended long
-    /// before a slow client gets here, so it never waits to tell the client its error.
+    /// The next lines, or the error that ended them; `None` after the last lines. The task's handle
+    /// keeps the error, so the task can end long before a slow client reads this far.
     async fn next(&mut self) -> Option<Result<Vec<u8>, Error>> {
         if let Some(lines) = self.chunks.recv().await {
             return Some(Ok(lines));
@@ -146,15 +146,15 @@ impl Reading {
     }
 }
 
-/// The client, as the reading task sees it.
+/// The reading task's handle to the client.
 struct Client {
     chunks: Sender<Vec<u8>>,
     timeout: Duration,
 }
 
 impl Client {
-    /// Hands over some lines, once those before them are on their way. False when the client has
-    /// gone.
+    /// Hands over some lines, after waiting until the previous lines are on their way to the
+    /// client. Returns false if the client has disconnected.
     ///
     /// # Errors
     /// The client has taken nothing for too long.
@@ -194,7 +194,7 @@ async fn read(
     }
 }
 
-/// The lines of the next records, enough of them to be worth sending; none when all have been read.
+/// The lines of the next records, enough for one chunk; empty when all records have been read.
 async fn next_lines(
     records: &mut (impl Stream<Item = sqlx::Result<Record>> + Unpin),
 ) -> Result<Vec<u8>, Error> {
@@ -207,7 +207,7 @@ async fn next_lines(
     Ok(lines)
 }
 
-/// Adds a line: JSON, which has no line break in it, and the line break after it.
+/// Adds a value as one line: JSON that contains no line break, followed by a line break.
 fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) -> serde_json::Result<()> {
     serde_json::to_writer(&mut *lines, value)?;
     lines.push(b'\n');

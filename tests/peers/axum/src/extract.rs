@@ -64,7 +64,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PageQuery {
     }
 }
 
-/// The id after which an export begins. Without one, even the smallest id comes after it.
+/// The id after which an export begins. The default comes before even the smallest id.
 pub struct After(pub i64);
 
 impl<S: Send + Sync> FromRequestParts<S> for After {

@@ -35,16 +35,16 @@ pub fn start(heard: Targets, tracer: Option<SdkTracer>) {
         .with(spans)
         .init();
 
-    // A panic is an error like any other: without this it would be the one line that is not JSON.
+    // Logs panics as errors: without this, a panic would be the only line that isn't JSON.
     panic::set_hook(Box::new(|panic| error!("{panic}")));
 }
 
-/// A line says which request it belongs to, not which of its queries.
+/// Keeps lines and request spans: a line names its request, but not the query inside it.
 fn is_line_or_request(about: &Metadata<'_>) -> bool {
     about.is_event() || about.name() == "request"
 }
 
-/// Libraries' spans, and the texts of lines, stay in the log: they may contain secrets.
+/// Exports only this service's spans: libraries' spans and log messages may contain secrets.
 fn is_own_span(about: &Metadata<'_>) -> bool {
     about.is_span() && about.target().starts_with(env!("CARGO_CRATE_NAME"))
 }

@@ -20,7 +20,7 @@ use crate::{
     request_span::{method_of, route_of},
 };
 
-/// The buckets that the semantic conventions advise, in seconds.
+/// The histogram buckets that the semantic conventions recommend, in seconds.
 const SECONDS: [f64; 14] = [
     0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
 ];
@@ -33,7 +33,7 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// Measures with the global meter.
+    /// Creates the instruments with the global meter.
     pub fn new() -> Measures {
         let meter = global::meter("records");
         Measures {

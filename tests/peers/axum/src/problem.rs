@@ -31,7 +31,7 @@ impl Problem {
     }
 }
 
-/// Makes a `Problem` something that a handler can return.
+/// Lets a handler return a `Problem`.
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let problem_json = HeaderValue::from_static("application/problem+json");

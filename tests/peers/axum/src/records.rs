@@ -11,7 +11,7 @@ use crate::{
     extract::{Id, PageQuery},
 };
 
-/// One record. Its fields are named like the columns they come from and the members they become.
+/// One record. Its fields, the table's columns and the JSON members have the same names.
 #[derive(FromRow, Serialize)]
 pub struct Record {
     pub id: i32,
@@ -67,7 +67,7 @@ pub async fn page(
     PageQuery { after, limit }: PageQuery,
     State(database): State<Database>,
 ) -> Result<Json<Page>, Error> {
-    // One more than requested, to know whether there is a next page.
+    // Fetch one more than requested: if it exists, there is a next page.
     let mut records = database
         .read("SELECT records", async |connection| {
             sqlx::query_as!(

@@ -45,7 +45,7 @@ pub fn of(request: &Request) -> Span {
     if span.set_parent(caller(request)).is_err() {
         return span;
     }
-    // These are for the telemetry alone, not for each line of the log.
+    // These attributes are only for the telemetry, and not for each log line.
     span.set_attribute("http.request.method", method);
     if let Some(route) = route {
         span.set_attribute("http.route", route.to_owned());
@@ -57,7 +57,7 @@ pub fn of(request: &Request) -> Span {
     span
 }
 
-/// Records in the span how the request was answered. A client's error isn't ours.
+/// Records the status in the span. Only a 5xx is our error: a 4xx is the client's.
 pub fn answered(response: &Response, _latency: Duration, span: &Span) {
     let status = response.status();
     span.set_attribute("http.response.status_code", i64::from(status.as_u16()));
@@ -101,7 +101,7 @@ fn caller(request: &Request) -> Context {
     TraceContextPropagator::new().extract_with_context(&Context::new(), &headers)
 }
 
-/// Writes the headers that make this context's span the parent.
+/// Injects this context into the headers, so that its span becomes the parent in the callee.
 pub fn pass_on(context: &Context, headers: &mut reqwest::header::HeaderMap) {
     TraceContextPropagator::new().inject_context(context, &mut HeaderInjector(headers));
 }

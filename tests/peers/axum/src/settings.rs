@@ -30,8 +30,8 @@ const MILLISECONDS: &str = "a whole number of milliseconds, 250 to 3600000";
 const SHORT_MILLISECONDS: &str = "a whole number of milliseconds, 100 to 86400000";
 const LONG_MILLISECONDS: &str = "a whole number of milliseconds, 250 to 86400000";
 
-/// Everything that can be set, checked: a service that has its `Settings` can start. No `Debug`:
-/// some of it is secret.
+/// All settings, validated: a service that has its `Settings` can start. They don't implement
+/// `Debug`, because some are secret.
 pub struct Settings {
     /// The address to listen on.
     pub address: IpAddr,
@@ -131,14 +131,14 @@ impl Settings {
     }
 }
 
-/// The settings of the calls for prices.
+/// The settings for calls to the price service.
 #[derive(Clone)]
 pub struct PriceSettings {
     /// Where the service of prices is.
     pub url: String,
     /// The maximum number of concurrent calls.
     pub limit: NonZeroU32,
-    /// The maximum time that a request waits for its turn.
+    /// The maximum time that a request waits for a permit.
     pub wait: Duration,
     /// The maximum duration of a call.
     pub timeout: Duration,
@@ -169,7 +169,7 @@ impl PriceSettings {
 pub struct TelemetrySettings {
     /// The name of the service in spans and metrics.
     pub service_name: String,
-    /// The share of traces that are kept, among those that start here.
+    /// The sampling ratio for traces that start in this service.
     pub share: f64,
     /// The maximum duration of an export.
     pub timeout: Duration,

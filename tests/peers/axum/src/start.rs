@@ -1,5 +1,5 @@
-//! Starts and stops the service. If it can't start, one sentence on stderr says why. The cost of a connection is
-//! limited: anyone can open one.
+//! Starts and stops the service. If it can't start, one sentence on stderr says why. The cost per connection is
+//! limited, because anyone can open one.
 
 use std::{fmt::Display, io, net::SocketAddr, pin::pin, process::ExitCode, sync::Arc};
 
@@ -27,7 +27,7 @@ use crate::settings::{SENDING, Settings};
 /// The maximum number of connections. Others wait to be accepted.
 const MAX_CONNECTIONS: u32 = 1024;
 
-/// The maximum time for a client to send the head of a request, to be idle before it, or to take the answer.
+/// The maximum time for a client to send a request's head, to stay idle before it, or to accept the response.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves these routes until the service is told to stop, by SIGTERM or Ctrl-C. After that nothing
@@ -71,14 +71,14 @@ pub async fn serve(
     }
     stopping();
     drop((listener, stop));
-    // All permits are free once every client has been served. After the grace period, the rest are given up.
+    // All permits are free once every client has been served. After the grace period, the rest are dropped.
     let _ = timeout(settings.grace(), places.acquire_many(MAX_CONNECTIONS)).await;
     ExitCode::SUCCESS
 }
 
 /// Answers the requests on one connection, until either side closes it.
 async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Receiver<()>) {
-    // A small answer must not wait for the acknowledgment of the one before it. A connection that is gone already needs no option.
+    // Without `TCP_NODELAY`, a small response waits until the previous one is acknowledged. An error means that the client is gone.
     let _ = client.set_nodelay(true);
     let mut client = pin!(TimeoutStream::new(client));
     client.as_mut().set_write_timeout_pinned(Some(PATIENCE));
@@ -92,7 +92,7 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
     let mut answering = pin!(answering);
     let ended = select! {
         ended = answering.as_mut() => ended,
-        // The other end of this channel is dropped when the service is told to stop.
+        // The sender of this channel is dropped when the service is told to stop.
         _ = stopping.changed() => {
             answering.as_mut().graceful_shutdown();
             answering.await
@@ -106,15 +106,15 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
     }
 }
 
-/// A *lingering close*: reads what a client still sends after a refusal. Closing the connection earlier would reset it, and the
-/// client could lose the answer.
+/// A *lingering close*: reads what a client still sends after a refusal. An earlier close would reset the connection, and
+/// the client could lose the response.
 async fn linger(mut client: impl AsyncRead + Unpin) {
     let mut unwanted = [0; 8192];
     let read = async { while let Ok(1..) = client.read(&mut unwanted).await {} };
     let _ = timeout(SENDING, read).await;
 }
 
-/// Returns at SIGTERM or Ctrl-C.
+/// Waits for SIGTERM or Ctrl-C.
 async fn stop_signal() -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     select! {

@@ -1,4 +1,4 @@
-//! The telemetry: where spans and metrics go, which traces are kept, and how the last spans are sent before the service ends.
+//! Telemetry: where spans and metrics go, which traces are sampled, and the flush at shutdown.
 
 use std::{thread, time::Duration};
 
@@ -57,10 +57,10 @@ impl Telemetry {
             .with_reader(shown)
             .with_periodic_exporter(sent.with_http_client(client.clone()).build()?)
             .build();
-        // Before the spans: their queue counts the spans that it drops, with the meter that it finds.
+        // Set before the span provider is built: its queue counts dropped spans with the global meter.
         global::set_meter_provider(metrics.clone());
 
-        // The caller has decided already whether its trace is kept. Our share is of the traces that start here.
+        // The caller's sampling decision is kept. The ratio applies only to traces that start here.
         let share = Sampler::TraceIdRatioBased(settings.share);
         let sent = SpanExporter::builder().with_http();
         let spans = SdkTracerProvider::builder()
@@ -76,10 +76,10 @@ impl Telemetry {
         self.spans.tracer("records")
     }
 
-    /// Sends what is left, and waits for it only as long as the shutdown of a service may be delayed.
+    /// Exports the remaining data, but doesn't delay the shutdown by more than `LAST_EXPORTS`.
     pub async fn shutdown(self) {
         let (done, sent) = oneshot::channel();
-        // A thread of its own: the runtime's shutdown would wait for one of the runtime's.
+        // A plain thread: the runtime's shutdown would wait for one of its own blocking threads.
         thread::spawn(move || {
             let _ = self.spans.shutdown_with_timeout(LAST_EXPORTS);
             let _ = self.metrics.shutdown_with_timeout(LAST_EXPORTS);

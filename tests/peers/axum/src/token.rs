@@ -77,7 +77,7 @@ impl Tokens {
         if header.contains_key("crit") || header.contains_key("b64") {
             return Err(Refused("malformed"));
         }
-        // An ID token has the same issuer, and the same signature.
+        // An ID token has the same issuer and a valid signature, but isn't an access token.
         let typ = text(&header, "typ").map(str::to_ascii_lowercase);
         if !matches!(typ.as_deref(), Some("at+jwt" | "application/at+jwt")) {
             return Err(Refused("type"));

@@ -44,7 +44,7 @@ pub struct Visits {
     ids: Vec<i32>,
 }
 
-/// The body of the answer: how many different records the request names.
+/// The body of the answer: the number of distinct records in the request.
 #[derive(Serialize)]
 pub struct Visited {
     visited: usize,

@@ -9,16 +9,16 @@ use rocket::{
 };
 use sha2::{Digest, Sha256};
 
-/// The hash of a key, in memory and in the database: nobody gets a key back out of it.
+/// The SHA-256 hash of a key, stored in memory and the database: it doesn't reveal the key.
 type Fingerprint = [u8; 32];
 
-/// The configured keys. Neither their fingerprints nor the time to compare those reveals how
-/// close a guess is.
+/// The configured keys, as fingerprints: neither a fingerprint nor the time that it takes to
+/// compare two of them reveals how close a guess is to a valid key.
 #[derive(Clone)]
 pub struct ApiKeys(Arc<HashSet<Fingerprint>>);
 
 impl ApiKeys {
-    /// Keys between commas; `None` when one is empty, since an empty header would then be a valid key.
+    /// Parses comma-separated keys. `None` if one is empty, or else an empty header would be valid.
     pub fn parse(keys: &str) -> Option<ApiKeys> {
         let keys = keys.split(',').map(str::trim);
         let fingerprints = keys.map(|key| (!key.is_empty()).then(|| fingerprint(key)));
@@ -31,7 +31,7 @@ fn fingerprint(key: &str) -> Fingerprint {
     Sha256::digest(key).into()
 }
 
-/// The client: the fingerprint of a valid key. A handler that takes it first runs only with such a key.
+/// An authenticated client. As a handler's first extractor, it is checked before anything else.
 pub struct Client(pub Fingerprint);
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! The body of a request: JSON of a known form, not too large and not too slow.
+//! The request body: JSON of a known shape, limited in size and in the time it takes to arrive.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::{
 /// The maximum size of a body, in bytes.
 const MAX_BYTES: usize = 16 * 1024;
 
-/// The maximum time for a client to send it.
+/// The maximum time for a client to send a body.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
 /// A body that is read. A handler takes a `Result<Body<T>, Error>`, and so decides itself what comes first.

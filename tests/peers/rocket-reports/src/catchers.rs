@@ -1,4 +1,4 @@
-//! The catchers: the answers when no handler could answer.
+//! The catchers: the answers to requests that no handler could answer.
 
 use rocket::{
     Request, catch,
@@ -9,7 +9,7 @@ use tracing::error;
 
 use crate::{error::UNEXPECTED, problem::Problem, request_span::request_span};
 
-/// A problem, with the header that every 401 must have: it says how to authenticate.
+/// A problem with the `WWW-Authenticate` challenge that every 401 must have.
 #[derive(Responder)]
 pub struct Unauthorized {
     problem: Problem,

@@ -16,7 +16,7 @@ enum Condition {
     Listed(Vec<Version>),
 }
 
-/// A version of a report, as in its tag.
+/// The version of a report that an entity tag names.
 #[derive(Debug, PartialEq)]
 struct Version {
     is_weak: bool,
@@ -54,7 +54,7 @@ impl Condition {
                 .unwrap_or(rest)
                 .strip_prefix('"')?
                 .split_once('"')?;
-            // Other tags aren't ours; neither is "01", since tags are compared letter by letter.
+            // Other tags can't match. Neither can "01": entity tags are compared character by character.
             let number = tag
                 .parse()
                 .ok()

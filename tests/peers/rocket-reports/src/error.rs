@@ -1,4 +1,4 @@
-//! The errors of a request: what the client sees of them, and what the log gets.
+//! The errors of a request: the response that the client gets, and the entry in the log.
 
 use rocket::{
     Request,
@@ -10,23 +10,23 @@ use tracing::{error, warn};
 
 use crate::{outage::is_outage, problem::Problem};
 
-/// The text for the client if there is a bug: SQL, hosts and users are none of the client's business.
+/// The detail for the client after a bug. It must not disclose SQL, host names or user names.
 pub const UNEXPECTED: &str = "an unexpected error occurred";
 
 /// The reason why a request failed. A handler returns it as the `Err` of its `Result`.
 #[derive(Debug)]
 pub enum Error {
-    /// The request is at fault: `detail` says why, to a person.
+    /// The request is at fault: `detail` explains why, for a human reader.
     Refused { status: Status, detail: String },
     /// The database cannot be reached, or takes too long.
     Unavailable(BoxDynError),
-    /// The migrations have not run yet, or the database no longer has what this release needs.
+    /// The migrations have not run yet, or a table or column that this release needs is gone.
     OldSchema,
     /// The database rejects a query: the bug is in this service.
     Query(sqlx::Error),
 }
 
-/// The error of a client: its status, 400 to 499, and a sentence for a person.
+/// A client error: a status from 400 to 499, and a sentence for a human reader.
 pub fn refused(status: Status, detail: impl Into<String>) -> Error {
     let detail = detail.into();
     Error::Refused { status, detail }
@@ -68,7 +68,7 @@ impl<'r> Responder<'r, 'static> for Error {
     }
 }
 
-/// Distinguishes an outage from a wrong query. Thanks to this, `?` does the rest.
+/// Distinguishes an outage from a wrong query, so that `?` converts each to the right error.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {

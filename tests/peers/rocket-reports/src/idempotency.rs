@@ -1,4 +1,4 @@
-//! Adds a report once: a retry with the same key gets the answer that was given first.
+//! Adds a report exactly once: a retry with the same key gets the original response.
 
 use rocket::{
     Request, async_trait,
@@ -15,7 +15,7 @@ use crate::{
     report::{NewReport, Report},
 };
 
-/// A client's name for one report, however often it sends it: 1 to 64 letters, digits, `-` and `_`.
+/// Identifies a report across retries: 1 to 64 letters, digits, `-` and `_`, set by the client.
 pub struct IdempotencyKey(String);
 
 #[async_trait]
@@ -37,10 +37,10 @@ impl<'r> FromRequest<'r> for IdempotencyKey {
 }
 
 // ANCHOR: add-once
-/// Adds a report, unless one came with this key before: then it returns that one, as it was at first.
+/// Adds a report. If the key was used before, returns that request's report, as it was created.
 ///
-/// The key and the report are stored in one transaction, so after a crash there are both or neither.
-/// Of two requests with one key that come at once, the second waits for the first.
+/// One transaction stores the key and the report, so a crash leaves both or neither.
+/// Of two concurrent requests with the same key, the second waits for the first.
 pub async fn add_once(
     connection: &mut PgConnection,
     Client(client): &Client,
@@ -49,8 +49,8 @@ pub async fn add_once(
 ) -> sqlx::Result<Report> {
     let mut transaction = connection.begin().await?;
 
-    // Ids are assigned in one order, and transactions end in another. A client that has read up to 6
-    // while 5 was still being added would never see 5. So reports are added one after the other.
+    // Ids are assigned in one order, and transactions may commit in another. A client that has read
+    // up to id 6 before 5 is committed would never see 5. So reports are added one at a time.
     sqlx::query("SELECT pg_advisory_xact_lock($1)")
         .bind(ADDING)
         .execute(&mut *transaction)

@@ -7,8 +7,8 @@ use log::{Log, Metadata, Record};
 use tracing::{error, level_filters::LevelFilter, warn};
 use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// Sets up the log. `level` is for this service's own lines; its libraries are logged from warnings
-/// up.
+/// Sets up the log. `level` applies to this service's own lines;
+/// its libraries log only warnings and errors.
 pub fn start(level: LevelFilter) {
     let heard = Targets::new()
         .with_default(level.min(LevelFilter::WARN))
@@ -26,7 +26,7 @@ pub fn start(level: LevelFilter) {
         log::set_max_level(log::LevelFilter::Warn);
     }
 
-    // A panic is an error like any other: without this it would be the one line that is not JSON.
+    // Logs panics as errors: without this, a panic would be the only line that isn't JSON.
     panic::set_hook(Box::new(|panic| error!("{panic}")));
 }
 

@@ -34,7 +34,7 @@ pub async fn open_reports(
     let tag = number("tag", tag, 1..=i32::MAX)?;
     let after = number("after", after, 0..=i64::MAX)?.unwrap_or(0);
     let limit = number("limit", limit, 1..=100)?.unwrap_or(20_usize);
-    // One more than requested, to know whether there is a next page.
+    // Fetch one more than requested: if it exists, there is a next page.
     let mut reports: Vec<Report> = database
         .read(async |connection| {
             sqlx::query_as(

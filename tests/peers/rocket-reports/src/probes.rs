@@ -11,7 +11,7 @@ pub fn health() -> Json<Value> {
     Json(json!({"status": "ok"}))
 }
 
-/// `GET /ready`: 200 when the tables are there and the database answers, else 503.
+/// `GET /ready`: 200 if the schema is up to date and the database answers, else 503.
 #[get("/ready")]
 pub async fn ready(database: &State<Database>) -> Result<Json<Value>, Error> {
     database.ping().await?;

@@ -1,4 +1,4 @@
-//! Single reports: created, read, changed.
+//! Routes that create, read and change a single report.
 
 use rocket::{
     Request, Response, State, get,
@@ -47,7 +47,7 @@ impl<'r> Responder<'r, 'static> for Answer {
     }
 }
 
-/// `POST /reports`: 201 with the report, and the same answer each time that it comes with this key.
+/// `POST /reports`: 201 with the report. A retry with the same key gets the same response.
 #[post("/reports", data = "<new>")]
 pub async fn report(
     client: Client,
@@ -109,16 +109,16 @@ pub struct Change {
     text: Option<Text>,
 }
 
-/// A member may be missing; by itself serde would accept `null` for it as well.
+/// A member can be left out, but not be `null`, which serde would accept for an `Option`.
 fn not_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(value).map(Some)
 }
 
-/// `PATCH /reports/{id}`: 200 with the report as it is now; 412 if it isn't the version that the client knows.
+/// `PATCH /reports/{id}`: 200 with the changed report; 412 if the client's version is outdated.
 ///
-/// The version is compared where it is changed. Another change could come between a `SELECT` and an `UPDATE`.
+/// The `UPDATE` itself compares the version: after a separate `SELECT`, it could still change.
 #[patch("/reports/<id>", data = "<change>")]
 pub async fn change(
     _client: Client,
@@ -151,7 +151,7 @@ pub async fn change(
     if let Some(report) = changed {
         return Ok(Answer::Current(report));
     }
-    // There is none with this id, or it has another version. Reports are never deleted.
+    // No such id, or a different version: `find` tells which, since reports are never deleted.
     find(database, id).await?;
     let detail = "the report has changed since you read it; read it again";
     Err(refused(Status::PreconditionFailed, detail))

@@ -53,7 +53,7 @@ pub async fn serve(service: Rocket<Build>) -> ExitCode {
     }
 }
 
-/// Returns at SIGTERM or Ctrl-C.
+/// Waits for SIGTERM or Ctrl-C.
 async fn told_to_stop() {
     let terminated = async {
         match signal(SignalKind::terminate()) {

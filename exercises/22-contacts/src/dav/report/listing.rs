@@ -1,4 +1,4 @@
-//! Listing: contacts by their names, page by page, so that a report can be on a whole book.
+//! Listing: contacts by name, page by page, so that a report can cover a whole book.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,14 +13,14 @@ use crate::{
 const PAGE: usize = 1000;
 
 // ANCHOR: listing
-/// A walk through the contacts with these names. No connection is kept between two pages, however slowly a client reads.
+/// An iterator over the contacts with these names. It holds no connection between pages, however slowly a client reads.
 pub struct Listing {
     names: VecDeque<String>,
     with_vcards: bool,
 }
 
 impl Listing {
-    /// A listing of these names, each of them once.
+    /// A listing of these names, which must be distinct.
     pub fn of(names: impl IntoIterator<Item = String>, with_vcards: bool) -> Listing {
         Listing {
             names: names.into_iter().collect(),
@@ -28,7 +28,7 @@ impl Listing {
         }
     }
 
-    /// The next names, each with its contact if there is one; `None` after the last page.
+    /// The next page of names, each with its contact if there is one; `None` after the last page.
     pub async fn next(
         &mut self,
         service: &Service,
@@ -52,7 +52,7 @@ impl Listing {
         let mut page = Vec::new();
         for name in names {
             match found.remove(&name) {
-                // There was no more room for its vCard.
+                // The vCard didn't fit into this page, so a later one reads it.
                 Some(contact) if with_vcards && contact.vcard.is_none() => {
                     self.names.push_back(name);
                 }

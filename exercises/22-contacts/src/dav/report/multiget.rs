@@ -1,4 +1,4 @@
-//! `addressbook-multiget`: the contacts at these paths.
+//! `addressbook-multiget`: the contacts at the requested paths.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +19,7 @@ use crate::{
     users::User,
 };
 
-/// Answers each requested contact, or that it doesn't exist. One that is requested twice is answered once.
+/// Returns each requested contact, or a 404 for it. One that is requested twice is returned once.
 pub async fn multiget(
     service: &Arc<Service>,
     user: &User,
@@ -60,7 +60,7 @@ pub async fn multiget(
     .await
 }
 
-/// The name of the user's contact at this path, which may be a whole URL as well.
+/// The name of the user's contact at this path. `href` can also be a full URL.
 fn name_at(href: &str, user: &User) -> Option<String> {
     let path = match href.split_once("://") {
         Some((_, behind)) => &behind[behind.find('/')?..],

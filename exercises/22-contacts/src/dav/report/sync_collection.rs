@@ -16,8 +16,8 @@ use crate::{
     users::User,
 };
 
-/// Answers the changes since the client's token, and the token for the next time. With a limit, the answer may be a part of
-/// them: then it says so, and the token is for the rest.
+/// Returns the changes since the client's token, and the token for the next sync. If a limit makes the response partial, it
+/// says so, and its token leads to the rest.
 pub async fn sync_collection(
     service: &Arc<Service>,
     user: &User,
@@ -32,7 +32,7 @@ pub async fn sync_collection(
         .await?;
     let since = book.revision_of(token)?;
     let room = limit.unwrap_or(usize::MAX);
-    // One more than can be answered shows that there is more.
+    // Asks for one more than fits in the response: if it is there, the response is partial.
     let most = i64::try_from(room.saturating_add(1)).unwrap_or(i64::MAX);
     let mut changes = service
         .database

@@ -1,4 +1,4 @@
-//! The filter of a query, by RFC 6352, section 10.5: which contacts it lets through.
+//! The filter of a query (RFC 6352, section 10.5): which contacts it matches.
 
 use roxmltree::Node;
 use unicode_normalization::UnicodeNormalization;
@@ -8,10 +8,10 @@ use crate::{dav::xml, error::dav::DavError, markup::CARDDAV, vcard::Card};
 /// The maximum number of conditions of a filter, and the maximum length of a text in one, in bytes.
 const MAX_CONDITIONS: usize = 100;
 const MAX_TEXT: usize = 200;
-/// The maximum cost of a query, in steps: a byte of a vCard is one, and a byte of a value is [`FOLDING`] and one for every second
-/// byte of all texts that it is compared with.
+/// The maximum cost of a query, in steps. Each byte of a vCard costs one step. Each byte of a value costs [`FOLDING`] steps,
+/// plus one for every two bytes of all texts that it is compared with.
 const MAX_STEPS: usize = 512 << 20;
-/// The cost of making two letters comparable, relative to comparing them.
+/// The cost of case folding one byte, in steps.
 const FOLDING: usize = 24;
 
 // ANCHOR: filter
@@ -20,16 +20,16 @@ const FOLDING: usize = 24;
 pub struct Filter {
     all: bool,
     conditions: Vec<PropertyCondition>,
-    /// The properties that it looks at, each once.
+    /// The properties that the conditions refer to, each once.
     properties: Vec<String>,
-    /// The remaining budget.
+    /// The steps that are left in the query's budget.
     steps: usize,
 }
 
 /// A condition on the values of one property.
 #[derive(Debug)]
 struct PropertyCondition {
-    /// Its index in the filter's properties.
+    /// The index of the property among the filter's properties.
     property: usize,
     required: Required,
 }
@@ -41,7 +41,7 @@ enum Required {
     NotThere,
     /// The contact has such a property.
     There,
-    /// The contact has such a property for which all or one of these hold.
+    /// The contact has such a property, and one of its values meets all or any of these conditions.
     Matching { all: bool, texts: Vec<TextMatch> },
 }
 
@@ -63,7 +63,7 @@ enum Place {
     AtTheEnd,
 }
 
-/// A value, as the two collations compare it.
+/// A value in two forms, one for each collation.
 struct Value {
     unicode: String,
     ascii: String,
@@ -73,7 +73,7 @@ impl Filter {
     /// Reads a filter. Without one, every contact matches.
     ///
     /// # Errors
-    /// It asks for a comparison that isn't supported, or for more than a search by a person needs.
+    /// The filter has a comparison that isn't supported, or is larger than a person's search needs.
     pub fn of(filter: Option<Node>) -> Result<Filter, DavError> {
         let mut read = Filter {
             all: filter.map_or(Ok(true), is_all)?,
@@ -132,7 +132,7 @@ impl Filter {
         self.conditions.iter().flat_map(PropertyCondition::texts)
     }
 
-    /// The values of each property that the filter looks at, made comparable once for all conditions.
+    /// The values of each property in the filter, case-folded once for all conditions.
     fn values(&mut self, vcard: &str) -> Option<Vec<Vec<Value>>> {
         let texts: usize = self.texts().map(|text| text.text.len()).sum();
         let mut steps = Some(self.steps);
@@ -188,7 +188,7 @@ impl PropertyCondition {
         match &self.required {
             Required::NotThere => values.is_empty(),
             Required::There => !values.is_empty(),
-            // One of several values is enough, also for a text that must not be in it.
+            // One of several values is enough, even for a negated condition.
             Required::Matching { all: true, texts } => values
                 .iter()
                 .any(|value| texts.iter().all(|text| text.holds(value))),
@@ -251,8 +251,8 @@ impl TextMatch {
 }
 
 impl Value {
-    /// The text without the difference between upper and lower case, which both collations ignore: `i;unicode-casemap`
-    /// (RFC 5051) in all scripts, and however it is composed; `i;ascii-casemap` in ASCII.
+    /// Folds case, which both collations ignore: `i;unicode-casemap` (RFC 5051) in all scripts, regardless of how a
+    /// character is composed; `i;ascii-casemap` in ASCII only.
     fn of(text: &str) -> Value {
         let ascii = text.to_ascii_lowercase();
         let unicode = if text.is_ascii() {

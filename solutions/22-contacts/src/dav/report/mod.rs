@@ -1,4 +1,4 @@
-//! REPORT: which of the three reports of an address book it is, and what it asks for.
+//! REPORT: parses which of an address book's three reports is requested, and runs it.
 
 mod filter;
 mod listing;
@@ -89,7 +89,7 @@ fn refuse_other_levels(report: Node) -> Result<(), Error> {
         .map(xml::text)
         .as_deref()
     {
-        // Some clients leave it out.
+        // Some clients omit `sync-level`.
         Some("1") | None => Ok(()),
         Some("infinite") => Err(DavError::SyncTraversal.into()),
         _ => Err(Error::BadRequest("sync-level must be 1")),
@@ -101,7 +101,7 @@ fn address_data<'a>(report: Node<'a, 'a>) -> Option<Node<'a, 'a>> {
     xml::child(xml::child(report, DAV, "prop")?, CARDDAV, "address-data")
 }
 
-/// Whether contacts are available in the requested form. Nothing is converted between the two versions: the answer names its own.
+/// Whether contacts are available in this format. vCards aren't converted between versions: the response states each card's own.
 fn is_available(address_data: Node) -> bool {
     let content_type = address_data
         .attribute("content-type")
@@ -110,10 +110,10 @@ fn is_available(address_data: Node) -> bool {
     content_type.eq_ignore_ascii_case("text/vcard") && ["3.0", "4.0"].contains(&version)
 }
 
-/// The maximum number of resources in the answer: `nresults` in `limit`, both in the namespace of the report.
+/// The maximum number of resources in the response: `nresults` in `limit`, both in the report's namespace.
 ///
 /// # Errors
-/// It isn't a number, or it is 0, or larger than any answer.
+/// `nresults` isn't a whole number, or is 0, or is larger than any response.
 fn limit(report: Node, namespace: &str) -> Result<Option<usize>, Error> {
     let Some(limit) = xml::child(report, namespace, "limit") else {
         return Ok(None);

@@ -16,8 +16,8 @@ use crate::{
     users::User,
 };
 
-/// Answers the contacts that match, at most as many as requested. The filter looks at each contact of the book: a person's
-/// book is small, and the columns don't have what a filter may ask for.
+/// Returns the contacts that match, at most as many as requested. The filter checks every contact in the book: a person's
+/// book is small, and the table has no columns for most properties that a filter can refer to.
 pub async fn query(
     service: &Arc<Service>,
     user: &User,

@@ -27,7 +27,7 @@ fun AuthenticationConfig.apiKeys(
         validate { key -> keys.clientWith(key)?.also { isKnown() } }
         challenge { throw ifMissing() }
     }
-    // Ktor's own provider reads only a header.
+    // Ktor's own provider can't read a key from the query.
     provider(KEY_IN_QUERY) {
         authenticate { context ->
             val request = context.call.request

@@ -63,7 +63,7 @@ fun serve(qrCodes: QrCodes) {
         Unit
     }
     listen(settings.address, settings.port, stopped = stopped) { connections ->
-        // A request may wait that long for a connection, and as long again for its query; one with a price until its deadline.
+        // A request may wait up to the timeout for a connection, and again for its query; one with a price, until its deadline.
         val longestRequest = maxOf(settings.database.timeout * 2, settings.prices?.deadline ?: Duration.ZERO)
         val room = Room(settings.peers)
         val tokens = settings.tokens?.let { tokens(it) }
@@ -109,7 +109,7 @@ fun Application.service(
     install(CallId) { requestIds() }
     install(RequestLog)
     install(StatusPages) { problems(ApplicationCall::problemOf) }
-    // Ktor's own settings would write members that have their default value.
+    // Ktor's default `Json` would also write members that have their default values.
     install(ContentNegotiation) { json(Json) }
     install(AutoHeadResponse)
     install(WebSockets) { limits() }

@@ -1,4 +1,4 @@
-// Where a request carries an access token, the answer if the token is refused, and the scope that each route requires.
+// Access tokens: where a request carries one, the response if it's refused, and the scope that each route requires.
 package workshop.records
 
 import io.ktor.http.HttpHeaders
@@ -51,7 +51,7 @@ fun AuthenticationConfig.tokens(tokens: Tokens) {
                 try {
                     tokens.holderOf(token)
                 } catch (refused: TokenRefused) {
-                    // The reason, and nothing of the token.
+                    // Log the reason, but no part of the token.
                     log.atInfo().about(call).log("token refused: {}", refused.reason.name.lowercase())
                     throw unauthorized()
                 }

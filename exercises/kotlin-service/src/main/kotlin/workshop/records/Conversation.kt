@@ -38,7 +38,7 @@ suspend fun WebSocketSession.converse(
     peer: Peer,
     room: Room,
 ): CloseReason? {
-    // The last ping or pong that is to be sent: it takes no room in the inbox.
+    // The latest ping or pong to send. It has its own channel, so that it takes no room in the inbox.
     val control = Channel<Frame>(Channel.CONFLATED)
     val silence = Silence()
     val reason =
@@ -241,7 +241,7 @@ private suspend fun WebSocketSession.farewell(reason: CloseReason) {
     withTimeoutOrNull(CLOSE_LIMIT) {
         close(reason)
         while (incoming.receiveCatching().isSuccess) {
-            // The peer's earlier messages come first.
+            // Discard the messages that the peer sent before its close frame.
         }
         // After an invalid frame nothing more is read, but the close must still be sent.
         flush()

@@ -1,4 +1,4 @@
-// Access to the database: transactions of Exposed, single statements, and streams of rows, all on one pool.
+// Access to the database: Exposed transactions, single statements, and streams of rows, all from one pool.
 package workshop.records
 
 import kotlinx.coroutines.channels.ProducerScope
@@ -35,9 +35,9 @@ class PostgresDatabase(
             pool.connections,
             databaseConfig =
                 DatabaseConfig {
-                    // Otherwise Exposed opens a connection to ask what it is talking to.
+                    // Otherwise Exposed opens a connection to detect the kind of database.
                     explicitDialect = PostgreSQLDialect()
-                    // Three attempts would wait three times as long for a database that is away.
+                    // The default of three attempts would triple the wait when the database is down.
                     defaultMaxAttempts = 1
                 },
         )

@@ -1,4 +1,4 @@
-// Spans for the wait for a connection and for each query, and how full the pool is.
+// Spans for waiting for a connection and for each query, and metrics of the pool's usage.
 package workshop.records
 
 import io.opentelemetry.api.OpenTelemetry

@@ -1,4 +1,4 @@
-// Tells how much of a response has left for its client. Ktor buffers megabytes before it makes the writer wait.
+// Tracks how much of a response was sent. By itself, Ktor buffers megabytes before it applies backpressure.
 package workshop.records
 
 import io.ktor.server.netty.NettyApplicationCall
@@ -24,9 +24,9 @@ internal fun interface Delivery {
 
 /** The delivery of the response that is about to begin, to a client that may take this long for each chunk. */
 internal fun RoutingCall.delivery(clientTimeout: Duration): Delivery {
-    // The test host keeps everything in memory.
+    // The test host has no Netty connection: it keeps responses in memory.
     val netty = (pipelineCall.engineCall as? NettyApplicationCall)?.context ?: return Delivery {}
-    // A client that has taken nothing for so long may read on then, and learn why its export has ended.
+    // Longer than the client timeout, so that a stalled client can still read why its export was ended.
     netty.pipeline().limitWrites(clientTimeout + LAST_LINE_TIMEOUT)
     val counter =
         netty.pipeline().get(DeliveryCounter::class.java)

@@ -49,7 +49,7 @@ fun Route.export(
 ) {
     val turns = Semaphore(limits.concurrent)
     route("/records/export") {
-        // A client that leaves cancels its call, and with the call the query.
+        // If the client disconnects, its call is canceled, and so is the query.
         install(HttpRequestLifecycle) { cancelCallOnClose = true }
         get {
             val after = call.queryParameters.after()
@@ -69,7 +69,7 @@ private suspend fun RoutingCall.respondLines(
     val begun = markNow()
     val batches = records.produceIn(this)
     val unread = batches.iterator()
-    // Waits for the first batch: a failure until here is still answered with its own status.
+    // Wait for the first batch: until then, a failure can still be answered with its own status.
     unread.hasNext()
     val delivery = delivery(limits.clientTimeout)
     respondBytesWriter(NdJson) {
@@ -78,12 +78,12 @@ private suspend fun RoutingCall.respondLines(
                 takenWithin(limits.deadline - begun.elapsedNow()) { writeLines(unread, delivery, limits.clientTimeout) }
             }
         } catch (failure: Exception) {
-            // The client of a cancelled call is gone.
+            // Rethrows if the call was canceled, because its client is gone.
             currentCoroutineContext().ensureActive()
             writeStringUtf8(Json.encodeToString(problemOf(failure)) + "\n")
         }
     }
-    // The answer to a HEAD has no body that would read them.
+    // The response to a HEAD has no body, so nothing would consume the batches.
     if (request.httpMethod == HttpMethod.Head) batches.cancel()
 }
 

@@ -1,4 +1,4 @@
-// The argument `health`: asks the service on this machine whether it is alive. An image without curl has no other way to ask.
+// The `health` argument: checks that the service on this machine is alive. An image without curl has no other way to check.
 package workshop.records
 
 import java.io.IOException

@@ -1,4 +1,4 @@
-// Answers whether the process is alive, and whether it can do its work.
+// Liveness and readiness: whether the process is alive, and whether it can serve requests.
 package workshop.records
 
 import io.ktor.server.response.respond

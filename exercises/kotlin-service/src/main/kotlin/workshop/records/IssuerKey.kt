@@ -1,4 +1,4 @@
-// One key of the issuer: which of the keys that it publishes are for signing tokens, and how each is used.
+// The issuer's public keys: which ones are for signing tokens, and how each verifies a signature.
 package workshop.records
 
 import com.nimbusds.jose.JOSEException

@@ -1,4 +1,4 @@
-// The keys of the issuer of tokens: fetched, kept, renewed in the background, and discarded when they are too old.
+// The token issuer's keys: fetched, cached, renewed in the background, and discarded when they are too old.
 package workshop.records
 
 import io.ktor.http.HttpStatusCode
@@ -29,7 +29,7 @@ fun interface KeySource {
 }
 
 fun keySource(settings: KeySettings): KeySource {
-    // One call at a time, whatever asks for it.
+    // One connection, so that two fetches never run at the same time.
     val client = plainClient(settings.timeout, connections = 1)
     return KeySource { client.call(settings.url, MAX_KEY_SET_BYTES).await().toAnswer() }
 }

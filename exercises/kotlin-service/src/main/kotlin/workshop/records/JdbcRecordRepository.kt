@@ -37,7 +37,7 @@ class JdbcRecordRepository(
     override fun all(after: Int?): Flow<List<Record>> =
         database.streamFromConnection(READS) { connection ->
             connection.prepareStatement("SELECT $COLUMNS FROM records WHERE id > ? ORDER BY id").use { statement ->
-                // Even the smallest id comes after this one.
+                // Without `after`, start below every possible id.
                 statement.setLong(1, after?.toLong() ?: Long.MIN_VALUE)
                 statement.fetchSize = EXPORT_BATCH
                 for (batch in statement.executeQuery().records().chunked(EXPORT_BATCH)) send(batch)
@@ -53,7 +53,7 @@ class JdbcRecordRepository(
         update: String,
     ): Record? =
         database.withConnection(WRITES) {
-            // One statement is one transaction, and it notes a row that the update has locked.
+            // One statement is one transaction. It adds to the outbox after the update has locked the record.
             val statement = if (outbox == Outbox.ON) "WITH marked AS ($update), $NOTED SELECT $COLUMNS FROM marked" else update
             query(statement, id) { it.records().singleOrNull() }
         }

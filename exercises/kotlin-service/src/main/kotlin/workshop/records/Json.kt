@@ -1,4 +1,4 @@
-// Parses JSON from outside.
+// Parses JSON that comes from outside the service.
 package workshop.records
 
 import tools.jackson.core.JacksonException

@@ -1,4 +1,4 @@
-// The page that Prometheus scrapes.
+// The metrics endpoint that Prometheus scrapes.
 package workshop.records
 
 import io.ktor.http.ContentType

@@ -1,4 +1,4 @@
-// Lets peers into the room, over WebSockets.
+// The route on which peers join the room, over a WebSocket.
 package workshop.records
 
 import io.ktor.http.HttpHeaders
@@ -38,7 +38,7 @@ fun Route.peers(room: Room) {
         }
         method(HttpMethod.Get) {
             withSeat(room) {
-                // Ktor's other sessions answer pings and closes by themselves: a conversation has to see them.
+                // Ktor's other sessions handle pings and closes themselves, but a conversation has to see them.
                 webSocketRaw {
                     call.logged { converse(call.peer, room) }
                     // Ends the connection, whether the peer has confirmed that or not.

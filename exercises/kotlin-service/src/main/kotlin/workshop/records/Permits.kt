@@ -1,4 +1,4 @@
-// Waits for a permit, but not for long.
+// Waits for a semaphore permit, up to a timeout.
 package workshop.records
 
 import kotlinx.coroutines.sync.Semaphore
@@ -14,7 +14,7 @@ internal suspend fun <T : Any> Semaphore.withPermitWithin(
     try {
         withTimeoutOrNull(timeout) {
             acquire()
-            // Not the result: the time may be up after the permit was acquired and before this returns.
+            // Set inside the block: the timeout can fire after `acquire`, and then the result would be lost.
             acquired = true
         }
         return if (acquired) block() else null

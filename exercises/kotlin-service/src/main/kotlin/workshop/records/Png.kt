@@ -1,4 +1,4 @@
-// Writes a black and white image as a PNG file: one bit per pixel, no filters, one block of deflated rows.
+// Writes a black-and-white image as a PNG file: one bit per pixel, no filters, one chunk of deflated rows.
 package workshop.records
 
 import java.io.ByteArrayOutputStream

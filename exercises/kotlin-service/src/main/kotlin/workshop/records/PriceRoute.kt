@@ -1,4 +1,4 @@
-// Answers one record by its id, with its price.
+// Returns one record by its id, with its price.
 package workshop.records
 
 import io.ktor.server.response.respond
@@ -35,7 +35,7 @@ private suspend fun pricedRecord(
     records: RecordRepository,
     prices: Prices,
 ): PricedRecord =
-    // Not coroutineScope: a price that fails would end that before the record is known.
+    // Not `coroutineScope`: a failed price would cancel the query for the record.
     supervisorScope {
         val price = async { prices.of(id) }
         val record = records.find(id) ?: throw noRecord(id)

@@ -1,4 +1,4 @@
-// The prices of records, which come from another service: how many calls to it may be under way, and how long each may take.
+// The prices of records, from another service: the limits on concurrent calls to it, and on the time of each.
 package workshop.records
 
 import io.ktor.http.HttpStatusCode
@@ -51,7 +51,7 @@ class Prices(
         try {
             withTimeoutOrNull(settings.wait) {
                 places.acquire()
-                // Not the block's result: the time may be up after the permit was acquired and before the block returns.
+                // Set inside the block: the timeout can fire after `acquire`, and then the block's result would be lost.
                 hasPlace = true
             }
             if (!hasPlace) throw PriceUnavailable.tooMany()
@@ -66,7 +66,7 @@ class Prices(
             try {
                 upstream.get("/prices/$id")
             } catch (failure: Exception) {
-                // It may be this coroutine that was cancelled. Anything else is the upstream's fault.
+                // Rethrows if this coroutine was canceled. Any other failure is the upstream's fault.
                 currentCoroutineContext().ensureActive()
                 throw PriceUnavailable.unusable(failure)
             }

@@ -1,4 +1,4 @@
-// Answers the QR code of a text.
+// Returns the QR code of a text.
 package workshop.records
 
 import io.ktor.http.ContentType

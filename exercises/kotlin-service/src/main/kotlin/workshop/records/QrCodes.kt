@@ -1,4 +1,4 @@
-// The interface for drawing QR codes. Exercises 17 to 19 put other implementations in its place.
+// The interface for drawing QR codes. Exercises 17 to 19 add other implementations of it.
 package workshop.records
 
 // ANCHOR: qr-codes

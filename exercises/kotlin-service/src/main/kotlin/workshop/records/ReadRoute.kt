@@ -1,4 +1,4 @@
-// Answers one record by its id.
+// Returns one record by its id.
 package workshop.records
 
 import io.ktor.http.HttpStatusCode

@@ -1,4 +1,4 @@
-// Answers the records page by page.
+// Returns the records page by page.
 package workshop.records
 
 import io.ktor.http.HttpStatusCode
@@ -16,7 +16,7 @@ fun Route.records(records: RecordRepository) {
     get("/records") {
         val after = call.queryParameters.after() ?: 0
         val limit = call.queryParameters.limit()
-        // One more than requested shows whether there is a next page.
+        // Fetch one more than requested, to know whether there is a next page.
         val found = records.page(after, limit + 1)
         val page = found.take(limit)
         call.respond(Page(page, next = if (found.size > limit) page.last().id else null))

@@ -1,4 +1,4 @@
-// Gives every request an id: in the answer, and in its lines of the log, so that a user's report leads to them.
+// Gives every request an id, in the response and in its log lines, so that a user's report leads to the lines.
 package workshop.records
 
 import io.ktor.server.plugins.callid.CallIdConfig

@@ -1,4 +1,4 @@
-// A span and the usual metrics for each request, by the pattern of its route.
+// A span and the standard metrics for each request, named after the pattern of its route.
 package workshop.records
 
 import io.ktor.server.application.Application
@@ -25,9 +25,9 @@ import java.util.concurrent.ConcurrentHashMap
 fun Application.traceRequests(openTelemetry: OpenTelemetry) {
     install(KtorServerTelemetry) {
         setOpenTelemetry(openTelemetry)
-        // How many requests are under way.
+        // Enables the metric of active requests.
         Experimental.emitExperimentalTelemetry(this)
-        // Not every exception: a 404 is thrown here, and is the client's mistake.
+        // Not for every exception: routes also throw to answer 404, which is the client's mistake.
         spanStatusExtractor {
             if ((response?.status()?.value ?: 0) >= FIRST_OF_OURS) spanStatusBuilder.setStatus(StatusCode.ERROR)
         }
@@ -35,7 +35,7 @@ fun Application.traceRequests(openTelemetry: OpenTelemetry) {
     beginAtTheRoot()
     install(createApplicationPlugin("TraceIds") { on(CallSetup) { it.attributes.put(TRACE_ID, Span.current().spanContext.traceId) } })
 
-    // The plugin says `/(authenticate …)/read/{id}`.
+    // Without this, the route would be `/(authenticate …)/read/{id}`.
     val patterns = ConcurrentHashMap<RoutingNode, String>()
     monitor.subscribe(RoutingRoot.RoutingCallStarted) { call ->
         val pattern = patterns.computeIfAbsent(call.route) { it.pattern() }

@@ -1,7 +1,7 @@
-// Gives a peer its seat in the room before its connection is upgraded.
+// Reserves a peer's seat in the room before its connection is upgraded.
 //
 // After the upgrade it would be too late: a client whose name was taken saw its WebSocket open and close at once, tried again,
-// and did so all night. Until then a request can be answered like any other, with a 409.
+// and did so all night. Before the upgrade, the request can still be answered with a 409.
 package workshop.records
 
 import io.ktor.http.HttpHeaders

@@ -29,7 +29,7 @@ class Telemetry : AutoCloseable {
                 .addPropertiesSupplier { DEFAULTS }
                 .addSpanExporterCustomizer { exporter, _ -> GuardedExporter(exporter) }
                 .addMeterProviderCustomizer { meters, _ -> meters.registerMetricReader(forPrometheus) }
-                // The service shuts it down, after the last request.
+                // The service shuts the SDK down itself, after the last request.
                 .disableShutdownHook()
                 .build()
                 .openTelemetrySdk
@@ -60,12 +60,12 @@ class Telemetry : AutoCloseable {
                 "otel.exporter.otlp.protocol" to "http/protobuf",
                 "otel.logs.exporter" to "none",
                 "otel.propagators" to "tracecontext",
-                // The caller decides for the whole trace, and we for those that begin here.
+                // The caller decides whether a trace is sampled; we decide only for traces that begin here.
                 "otel.traces.sampler" to "parentbased_traceidratio",
                 "otel.traces.sampler.arg" to "1.0",
-                // An exemplar has all attributes of its request, the query of the URL too.
+                // An exemplar has all attributes of its request, including the URL's query.
                 "otel.metrics.exemplar.filter" to "always_off",
-                // Otherwise the SDK's metrics about itself have names from before there were conventions.
+                // Otherwise the SDK's metrics about itself have names that predate the semantic conventions.
                 "otel.experimental.sdk.telemetry.version" to "latest",
             )
 

@@ -48,7 +48,7 @@ class Tokens(
     }
 
     private fun partsOf(token: String): List<Base64URL> {
-        // Nimbus would skip the letters of other alphabets.
+        // Nimbus would ignore characters that aren't Base64URL.
         if (token.length > MAX_TOKEN_LENGTH || !COMPACT.matches(token)) throw TokenRefused(Refusal.MALFORMED)
         return token.split('.').map(::Base64URL)
     }
@@ -60,9 +60,9 @@ class Tokens(
             } catch (_: ParseException) {
                 throw TokenRefused(Refusal.MALFORMED)
             }
-        // No extension that a header may declare as critical is supported.
+        // This service supports none of the extensions that a header can declare as critical.
         if (header.criticalParams != null || !header.isBase64URLEncodePayload) throw TokenRefused(Refusal.MALFORMED)
-        // An ID token has the same issuer, and the same signature.
+        // An ID token has the same issuer and a valid signature, but isn't an access token.
         if (header.type !in TYPES) throw TokenRefused(Refusal.TYPE)
         return header
     }

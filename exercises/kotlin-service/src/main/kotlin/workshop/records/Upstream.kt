@@ -1,4 +1,4 @@
-// How the service of prices is called: with a coroutine that waits, or with a thread that does.
+// Calls to the price service: either a coroutine waits for the response, or a thread does.
 package workshop.records
 
 import kotlinx.coroutines.CoroutineDispatcher
@@ -78,7 +78,7 @@ class BlockingUpstream(
             try {
                 call.get().toAnswer()
             } finally {
-                // Interrupts the thread of an abandoned call. One that has ended isn't affected.
+                // Aborts the request of an abandoned call. A call that has completed isn't affected.
                 call.cancel(true)
             }
         }

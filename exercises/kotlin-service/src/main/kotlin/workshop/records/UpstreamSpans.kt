@@ -1,4 +1,4 @@
-// A span for each call to the service of prices, which gets the trace's context.
+// A span for each call to the price service, and the propagation of the trace context to it.
 package workshop.records
 
 import io.opentelemetry.api.OpenTelemetry

@@ -1,4 +1,4 @@
-// The outbox of visits, for the service that follows: a row for each visit, in the same transaction.
+// The transactional outbox: one row per visit, in its transaction, for the service that follows.
 package workshop.records
 
 import org.jetbrains.exposed.v1.core.Table

@@ -1,4 +1,4 @@
-// Draws QR codes in Kotlin: ZXing decides which modules are dark, Png.kt makes the image file.
+// Draws QR codes in Kotlin: ZXing decides which modules are dark, and Png.kt writes the image file.
 package workshop.records
 
 import com.google.zxing.qrcode.decoder.ErrorCorrectionLevel

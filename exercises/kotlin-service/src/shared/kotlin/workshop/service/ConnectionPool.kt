@@ -1,4 +1,4 @@
-// The connections to PostgreSQL: a pool of them, their time limits, and what happens while the database is away.
+// The connections to PostgreSQL: their pool, their time limits, and the behavior while the database is down.
 package workshop.service
 
 import com.zaxxer.hikari.HikariDataSource
@@ -41,8 +41,8 @@ class ConnectionPool(
     // ANCHOR: pool
     private val source = RetryingDataSource(postgresDataSource(settings))
 
-    // This constructor opens nothing; the first use of the pool does. So the service starts, and reports that it is alive,
-    // whether the database is there or not.
+    // This constructor opens no connections; the first use of the pool does. So the service starts, and reports that it's
+    // alive, whether or not the database is available.
     private val pool =
         HikariDataSource().apply {
             dataSource = source
@@ -52,14 +52,14 @@ class ConnectionPool(
             validationTimeout = settings.timeout.inWholeMilliseconds
             initializationFailTimeout = -1
             exceptionOverride = KeepForNewPlan
-            // The database gives up when we do. Otherwise it would go on with queries whose client has gone. Behind a PgBouncer that
-            // shares connections by transaction, this reaches other clients, too: set it with ALTER ROLE there, and not here.
+            // The database times out when we do. Otherwise it would keep running queries whose client is gone. Behind a PgBouncer in
+            // transaction pooling mode, this setting would leak to other clients: there, set it with ALTER ROLE instead.
             connectionInitSql = "SET statement_timeout = ${settings.timeout.inWholeMilliseconds}"
         }
 
-    // JDBC blocks its thread, and more threads than connections would only wait for one another. Measured under load,
-    // this was about a third faster than Dispatchers.IO, with and without limitedParallelism, and than suspendTransaction.
-    // A virtual thread for each query takes a seventh more CPU time, also with runInterruptible.
+    // JDBC blocks its thread, and more threads than connections would only wait for a connection. Measured under load,
+    // this was about a third faster than Dispatchers.IO, with or without limitedParallelism, and than suspendTransaction.
+    // A virtual thread per query takes a seventh more CPU time, even with runInterruptible.
     private val tasks = LinkedBlockingQueue<Runnable>()
     private val threads =
         ThreadPoolExecutor(settings.poolSize, settings.poolSize, 0, TimeUnit.SECONDS, tasks) { task ->
@@ -110,7 +110,7 @@ class ConnectionPool(
                     } catch (failure: Exception) {
                         answer.completeExceptionally(failure)
                     } catch (error: Error) {
-                        // The request must not wait for its answer. The JVM decides whether the program goes on.
+                        // Don't leave the request waiting. Whether the program survives the error is up to the JVM.
                         answer.completeExceptionally(error)
                         throw error
                     }
@@ -125,9 +125,9 @@ class ConnectionPool(
         } catch (cause: SQLException) {
             throw cause.orUnavailable()
         } finally {
-            // For a request that got one, this has ended already.
+            // No effect if the request got a connection: then the wait has already ended.
             wait.end(NO_CONNECTION)
-            // If abandoned, it leaves the queue, or stops waiting for a connection.
+            // An abandoned task leaves the queue, or stops waiting for a connection.
             if (!answer.isCompleted) task.cancel(true)
         }
     }

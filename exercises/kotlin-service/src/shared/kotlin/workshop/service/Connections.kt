@@ -1,4 +1,4 @@
-// The connections of a server on Netty: which have a request under way, what strangers may cost, and what happens to them at a stop.
+// The connections of a Netty server: their requests under way, the limits for unknown clients, and the graceful shutdown.
 package workshop.service
 
 import io.ktor.server.application.ApplicationCall
@@ -82,7 +82,7 @@ class Connections(
     /** Takes no more connections, and closes each one when it has its answer. */
     @Synchronized
     fun drain(atMost: Duration) {
-        // On a signal Ktor stops twice, on two threads. The second one has waited for the first here.
+        // On a signal, Ktor stops twice, on two threads. The second call has waited here for the first.
         if (isDraining) return
         isDraining = true
         listener.close().sync()
@@ -159,7 +159,7 @@ class Connections(
             message: Any,
             promise: ChannelPromise,
         ) {
-            // `100 Continue` is no answer yet, and a connection that has become a WebSocket stays under way.
+            // 1xx isn't final: the response comes after `100 Continue`, and a WebSocket stays under way.
             if (message is HttpResponse) isFinal = message.status().codeClass() != HttpStatusClass.INFORMATIONAL
             if (message is HttpResponse && message.status() == SWITCHING_PROTOCOLS) becomesSocket(context)
             if (message is LastHttpContent && isFinal) promise.addListener(answered(context))
@@ -167,7 +167,7 @@ class Connections(
         }
 
         private fun becomesSocket(context: ChannelHandlerContext) {
-            // From here on its pings tell whether the peer takes anything.
+            // From here on, pings detect a peer that doesn't read, so the write timeout isn't needed.
             context.pipeline().remove(WRITE_TIMEOUT)
             context.pipeline().addBefore(context.name(), null, FrameHeads())
         }

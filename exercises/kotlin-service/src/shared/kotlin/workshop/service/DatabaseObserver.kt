@@ -1,4 +1,4 @@
-// The observer of the database, if there is one: the pool doesn't know what is done with its events.
+// An optional observer of the database: the pool doesn't know how its events are used.
 package workshop.service
 
 /** Is notified of what happens to requests for the database. */

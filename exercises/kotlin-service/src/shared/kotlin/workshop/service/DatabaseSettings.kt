@@ -1,4 +1,4 @@
-// How to reach the database.
+// The connection settings for the database.
 package workshop.service
 
 import io.ktor.http.URLParserException

@@ -1,4 +1,4 @@
-// Reads settings from environment variables, and says in one sentence per variable what is wrong with them.
+// Reads settings from environment variables, and collects one sentence per invalid variable.
 package workshop.service
 
 import org.postgresql.PGProperty
@@ -74,7 +74,7 @@ class EnvironmentReader(
             // A mistyped URL may still hold a password, so the message does not repeat it.
             complaints += "$name is not of the shape ${DatabaseUrl.SHAPE}."
         } else {
-            // Not ignored: a mistyped sslmode would be a connection without TLS.
+            // Unknown options are errors: a mistyped sslmode would mean a connection without TLS.
             val unknown = url.options.keys.filter { PGProperty.forName(it) == null }
             if (unknown.isNotEmpty()) complaints += "$name has options that pgjdbc does not know: ${unknown.joinToString()}."
             complaints +=

@@ -1,4 +1,4 @@
-// Checks the heads of a client's frames for what RFC 6455 forbids and Ktor ignores.
+// Checks the headers of a client's WebSocket frames for violations of RFC 6455 that Ktor ignores.
 package workshop.service
 
 import io.netty.buffer.ByteBuf

@@ -1,4 +1,4 @@
-// The parts of HTTP that Ktor lacks: targets with a host in them, answers for clients before HTTP/1.1, and the end that an answer announces.
+// The parts of HTTP that Ktor lacks: absolute-form targets, responses to HTTP/1.0 clients, and closing a connection when announced.
 package workshop.service
 
 import io.netty.channel.ChannelDuplexHandler
@@ -32,7 +32,7 @@ internal class HttpForms : ChannelDuplexHandler() {
     ) {
         if (message is HttpResponse) {
             if (message.protocolVersion() == HttpVersion.HTTP_1_0 && HttpUtil.isTransferEncodingChunked(message)) {
-                // A client of HTTP/1.0 would mistake the chunk sizes for a part of the body. Closing the connection ends the body, too.
+                // An HTTP/1.0 client would mistake the chunk sizes for part of the body. Closing the connection ends the body instead.
                 HttpUtil.setTransferEncodingChunked(message, false)
                 message.headers().set(HttpHeaderNames.CONNECTION, HttpHeaderValues.CLOSE)
             }

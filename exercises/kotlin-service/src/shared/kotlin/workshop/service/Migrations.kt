@@ -1,4 +1,4 @@
-// Brings the schema of the database up to date, in the background, as soon as the database is there.
+// Migrates the database in the background, as soon as it's available.
 package workshop.service
 
 import org.postgresql.util.PSQLException
@@ -27,7 +27,7 @@ private fun Connection.migrate(
         statement.execute("SET TRANSACTION READ WRITE")
         // Requests queue behind an ALTER that waits for its lock, and they wait no longer than this.
         statement.execute("SET LOCAL lock_timeout = '1s'")
-        // The database gives up when we do. Otherwise each attempt would leave a backend behind that goes on.
+        // The database times out when we do. Otherwise each attempt would leave a running backend behind.
         statement.execute("SET LOCAL statement_timeout = ${timeout.inWholeMilliseconds}")
         // If the connection goes silent, the database ends the session and releases the lock.
         statement.execute("SET LOCAL idle_in_transaction_session_timeout = '10s'")
@@ -95,7 +95,7 @@ class Schema(
                     }
                     isUpToDate = true
                 } catch (failure: SQLException) {
-                    // One line for each reason, however long it lasts.
+                    // Log each reason once, however long the outage lasts.
                     if (told.add(failure.reason())) logged(failure)
                     Thread.sleep(RETRY_INTERVAL_MS)
                 }

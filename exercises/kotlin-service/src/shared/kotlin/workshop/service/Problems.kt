@@ -48,7 +48,7 @@ fun StatusPagesConfig.problems(problemOf: ApplicationCall.(Throwable) -> Problem
     exception<URLDecodeException> { call, _ -> call.respondProblem(malformed()) }
     exception<Throwable> { call, failure ->
         if (failure is ProblemException) {
-            // Ktor reserves `Upgrade` for itself.
+            // Ktor reserves `Upgrade` for itself, so it counts as an unsafe header.
             failure.headers.forEach { (name, value) -> call.response.headers.append(name, value, safeOnly = false) }
         }
         call.respondProblem(call.problemOf(failure))

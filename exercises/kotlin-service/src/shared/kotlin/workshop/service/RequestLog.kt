@@ -1,4 +1,4 @@
-// The log of requests, and the id that leads from an answer to its lines.
+// The request log, and the id that leads from a response to its log lines.
 package workshop.service
 
 import io.ktor.http.HttpStatusCode
@@ -46,7 +46,7 @@ fun LoggingEventBuilder.about(call: ApplicationCall): LoggingEventBuilder {
  */
 val RequestLog =
     createApplicationPlugin("RequestLog") {
-        // Otherwise a request that is not logged would pay for it, too.
+        // Without this check, requests would pay for the hooks even if they aren't logged.
         if (log.isInfoEnabled) {
             on(CallSetup) { call -> call.attributes.put(STARTED_AT, markNow()) }
             // After an upgrade, this hook comes when the connection has ended.

@@ -35,7 +35,7 @@ fun listen(
                     host = address
                     this.port = port
                 }
-                // Milliseconds. Waiting for requests is up to drainOnStop.
+                // In milliseconds. `drainOnStop` does the waiting for requests.
                 shutdownGracePeriod = 0
                 shutdownTimeout = 2_000
                 configure()

@@ -1,4 +1,4 @@
-// A stop waits for the requests under way. On the real engine, since it is the engine's stop that is delayed.
+// A stop waits for the requests under way. On the real engine, because its shutdown is what has to wait.
 package workshop.records
 
 import io.ktor.server.application.ApplicationStopPreparing
@@ -24,7 +24,7 @@ class DrainTest {
                 override suspend fun ping() {
                     asked.complete(Unit)
                     stopping.await()
-                    // The rest of the work, during which an engine that does not wait closes the connection.
+                    // Keeps the request under way: an engine that doesn't wait would close the connection meanwhile.
                     delay(100.milliseconds)
                 }
             }

@@ -57,7 +57,7 @@ class ExportTest {
         engineTest(endless, exportLimits(deadline = 500.milliseconds)) { port ->
             openExport(port).use { socket ->
                 val lines = socket.getInputStream().bufferedReader().lineSequence()
-                // Slower than the service could be, and never so slow that it counts as taking nothing.
+                // Reads slower than the service can write, but never so slowly that the client timeout fires.
                 val told =
                     lines.take(1_000_000).withIndex().any { (index, line) ->
                         if (index % 100 == 0) Thread.sleep(1)
@@ -123,7 +123,7 @@ class ExportTest {
         val endless =
             exporting(
                 flow {
-                    // More than is sent at once.
+                    // More than one chunk, so that some of it is sent.
                     emit(List(1_000) { record })
                     try {
                         awaitCancellation()
@@ -177,7 +177,7 @@ class ExportTest {
         engineTest(endless, exportLimits(clientTimeout = 100.milliseconds)) { port ->
             openExport(port).use { socket ->
                 val batches = runBlocking { withTimeout(5.seconds) { ended.await() } }
-                // A batch has 100 kB. Of the rest, most is in the buffers of the operating system.
+                // A batch is about 100 kB. Most of the batches that were read fill the operating system's buffers.
                 assertTrue(batches < 100, "$batches batches were read for nobody")
                 val lines = socket.getInputStream().bufferedReader().lineSequence()
                 assertTrue(lines.any { it == TOO_SLOW })
@@ -199,7 +199,7 @@ class ExportTest {
     ) {
         val server =
             testEngine(records, limits) {
-                // So that a client need not leave megabytes unread before it counts as slow.
+                // A small send buffer, so that a client counts as slow before megabytes are unread.
                 childOption(ChannelOption.SO_SNDBUF, 8_192)
             }
         server.start(wait = false)

@@ -1,4 +1,4 @@
-// The answers where no route matches, or where it does not support the method.
+// The responses when no route matches, or when the route doesn't support the method.
 package workshop.records
 
 import io.ktor.client.request.get

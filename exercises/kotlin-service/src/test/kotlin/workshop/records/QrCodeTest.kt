@@ -1,4 +1,4 @@
-// /qrcode: what it draws is read back with ZXing's own reader; an independent one reads it in the contract suite.
+// /qrcode: ZXing's own reader decodes the images here; the contract suite uses an independent reader.
 package workshop.records
 
 import com.google.zxing.BinaryBitmap

@@ -1,4 +1,4 @@
-// The id of a request, in its answer.
+// The request id in the response.
 package workshop.records
 
 import io.ktor.client.HttpClient

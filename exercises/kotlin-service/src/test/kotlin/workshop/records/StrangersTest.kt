@@ -1,4 +1,4 @@
-// What a connection may cost before a key is known. On the real engine, since all of it happens there.
+// The limits of a connection before a valid key is known. On the real engine, which enforces them.
 package workshop.records
 
 import kotlinx.coroutines.CompletableDeferred
@@ -20,7 +20,7 @@ class StrangersTest {
     fun `a connection is closed whose head does not come, the first or the next one`() =
         strangersTest(StrangerLimits(wait = 1.seconds)) { port ->
             for (sent in listOf("", "GET /health HTTP/1.1\r\nHost: te", health, health + "GET /hea")) {
-                // Ends when the connection does, and fails when that takes longer than the socket may.
+                // Returns when the connection is closed, and fails if that exceeds the socket's read timeout.
                 val answer = connect(port, sent).use { it.getInputStream().readAllBytes().decodeToString() }
                 assertEquals(sent.startsWith(health), answer.startsWith("HTTP/1.1 200"), sent)
             }
@@ -48,7 +48,7 @@ class StrangersTest {
         strangersTest(StrangerLimits(wait = 1.seconds), slow) { port ->
             val idle = connect(port, "")
             connect(port, "GET /records/export?api_key=valid_key HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n").use { export ->
-                // Once this one is closed, the limit of the export is over, too.
+                // Once the idle connection is closed, the export has outlasted the same limit.
                 assertEquals(-1, idle.getInputStream().read())
                 connect(port, "").use { assertEquals(-1, it.getInputStream().read()) }
                 mayEnd.complete(Unit)

@@ -54,7 +54,7 @@ class VisitTest {
     fun `an id that is none answers 400`() =
         serviceTest { client ->
             assertProblem(HttpStatusCode.BadRequest, "id must be a 32-bit integer", client.visit("abc"))
-            // A word that is a route of its own elsewhere.
+            // `export` is also the name of a route: /records/export.
             assertProblem(HttpStatusCode.BadRequest, "id must be a 32-bit integer", client.visit("export"))
         }
 

@@ -1,4 +1,4 @@
-// The Kotlin of exercise 0: what its readers would write, and what the page says about it.
+// The Kotlin of exercise 0: the code that readers would write, and tests of the page's claims.
 package workshop.records.warmup
 
 import kotlinx.coroutines.CoroutineScope

@@ -1,4 +1,4 @@
-// Tests that an outage is logged, and not once per request.
+// Tests that an outage is logged, but not once per request.
 package workshop.service
 
 import org.junit.jupiter.api.Assertions.assertEquals

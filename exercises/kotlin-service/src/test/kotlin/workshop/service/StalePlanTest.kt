@@ -1,4 +1,4 @@
-// What happens to a query whose prepared statement has outlived the schema.
+// Queries whose prepared statements were invalidated by a schema change.
 package workshop.service
 
 import org.junit.jupiter.api.Assertions.assertEquals

@@ -71,7 +71,7 @@ private suspend fun ApplicationCall.receiveAtMost(
             ?: throw ProblemException(
                 HttpStatusCode.RequestTimeout,
                 "the body did not arrive in time",
-                // The rest of the body would be taken for the next request.
+                // Otherwise the rest of the body would be mistaken for the next request.
                 HttpHeaders.Connection to "close",
             )
     if (body.size > limit) throw tooLarge()

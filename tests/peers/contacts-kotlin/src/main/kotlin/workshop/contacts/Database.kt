@@ -35,7 +35,7 @@ class PostgresDatabase(
     override fun close() = pool.close()
 }
 
-// The codes are PostgreSQL's, from "Appendix A. PostgreSQL Error Codes" of its manual.
+// SQLSTATE codes, from "Appendix A. PostgreSQL Error Codes" of the PostgreSQL manual.
 internal const val UNIQUE_VIOLATION = "23505"
 private const val DISK_FULL = "53100"
 private const val UNDEFINED_TABLE = "42P01"

@@ -19,10 +19,10 @@ internal suspend fun Connection.backfill() {
         while (true) {
             val (last, duration) = measureTimedValue { batch(after) }
             after = last?.toLong() ?: break
-            // At most half of the time, so that requests and their changes get through.
+            // Pauses at least as long as the batch took, so that requests and their changes get through.
             delay(maxOf(duration, REST))
         }
-        // The end of the table is not the end of the work: others may have held some of the rows.
+        // Another pass may be needed: the batches have skipped rows that others had locked.
         delay(AGAIN)
     }
 }

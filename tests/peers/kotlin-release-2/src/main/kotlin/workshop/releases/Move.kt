@@ -62,7 +62,7 @@ class Move(
                 log.warn("VISITED_FROM is visited_at, and {} visits have no time yet: not ready before", left)
             }
             retrying {
-                // From here on, waiting for a lock blocks no one else.
+                // No lock timeout from here on: while this session waits for a lock, it blocks no other one.
                 database.sessions(lockTimeout = "0").connection.use {
                     it.buildIndex()
                     it.backfill()

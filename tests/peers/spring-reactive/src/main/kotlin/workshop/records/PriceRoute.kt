@@ -1,4 +1,4 @@
-// Answers one record by its id, with its price.
+// Returns one record by its id, with its price.
 package workshop.records
 
 import kotlinx.coroutines.async

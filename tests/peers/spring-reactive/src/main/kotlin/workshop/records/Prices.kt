@@ -41,7 +41,7 @@ class Prices(
         try {
             withTimeoutOrNull(wait) {
                 places.acquire()
-                // Not the block's result: the time may be up after the permit was acquired and before the block returns.
+                // Set inside the block: the timeout can fire after `acquire`, and then the block's result would be lost.
                 hasPlace = true
             }
             if (!hasPlace) throw tooMany()
@@ -60,7 +60,7 @@ class Prices(
                     answer.bodyToMono(ByteArray::class.java).flatMap { Mono.justOrEmpty(centsIn(answer.statusCode().value(), it, id)) }
                 }.awaitSingleOrNull() ?: throw unusable()
         } catch (_: Exception) {
-            // It may be this coroutine that was cancelled. Anything else is the upstream's fault.
+            // Rethrows if this coroutine was canceled. Any other failure is the upstream's fault.
             currentCoroutineContext().ensureActive()
             throw unusable()
         }

@@ -310,6 +310,8 @@ async fn no_answer_changes_while_keys_rotate(
     let mut answers = Vec::new();
     let publishing = async {
         issuer.publish_too(jwk(&keys.p256, "next-1")).await;
+        until_renewed(issuer).await?;
+        // The next fetch begins once the service has the keys of the one before.
         until_renewed(issuer).await
     };
     let mut publishing = std::pin::pin!(publishing);

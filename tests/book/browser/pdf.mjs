@@ -28,12 +28,15 @@ export async function open(book) {
 /** The pages of the book as one file: all of them, or those of the core way. */
 export async function printPdf(browser, book, { core = false } = {}) {
     const page = await browser.newPage();
+    // mdBook's page opens the dialog by itself, and a page is printed once at a time.
+    await page.addInitScript(() => { window.print = () => {}; });
     await page.goto(pathToFileURL(resolve(book, 'print.html')).href);
     if (core) {
         await page.evaluate(keepTheCoreWay);
     }
     const margin = { top: '12mm', bottom: '12mm', left: '10mm', right: '10mm' };
-    const printed = await page.pdf({ format: 'A4', margin, outline: true, tagged: true, timeout: 0 });
+    // The text of a screen is twelve points high; a book's is ten.
+    const printed = await page.pdf({ format: 'A4', margin, scale: 0.78, outline: true, tagged: true, timeout: 0 });
     await page.close();
     return printed;
 }
@@ -49,6 +52,9 @@ function keepTheCoreWay() {
     }
     const isCore = nodes => nodes.some(node => node.querySelector?.('.core-way') || node.classList?.contains('core-way'));
     pages.filter(nodes => !isCore(nodes)).flat().forEach(node => node.remove());
+    // Only an exercise begins a sheet of its own.
+    const isExercise = nodes => nodes.some(node => node.matches?.('h1') && node.textContent.includes('Exercise'));
+    pages.filter(nodes => isCore(nodes) && !isExercise(nodes)).forEach(([first]) => first.style?.setProperty('break-before', 'auto'));
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Gets an access token of the partner from Keycloak, and prints it: sh token.sh records:read
+# Gets an access token for the partner from Keycloak, and prints it: sh token.sh records:read
 set -eu
 
 curl --silent --fail --user partner:only-on-this-machine \

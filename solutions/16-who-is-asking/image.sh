@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts the files of the image into a folder: sh image.sh FOLDER. The Dockerfile runs this script in its first stage. Without a
-# registry to pull that stage's base image from, `just image` runs the script on this machine.
+# Puts the files of the image into a folder: sh image.sh FOLDER. The Dockerfile runs this script in its first stage. If that
+# stage's base image can't be pulled from a registry, `just image` runs the script on this machine.
 set -eu
 
 crate=$(cd "$(dirname "$0")" && pwd)

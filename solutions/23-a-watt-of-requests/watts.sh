@@ -2,7 +2,7 @@
 # Writes the power of a laptop's battery or a Raspberry Pi 5 once per second, in the CSV format of a wattmeter:
 #   sh watts.sh battery >watts.csv    a laptop on its battery, charger unplugged
 #   sh watts.sh pi >watts.csv         the power chip of a Raspberry Pi 5
-# Ctrl-C ends it; a number as a second argument ends it after that many lines.
+# Press Ctrl-C to stop it, or pass the number of lines to write as a second argument.
 set -eu
 supplies=${SUPPLIES:-/sys/class/power_supply}
 
@@ -11,7 +11,7 @@ fail() {
     exit 1
 }
 
-# Adds up the discharging batteries: power, or else current times voltage, in micro-units.
+# Adds up the power of the discharging batteries (in micro-units), or else current times voltage.
 battery() {
     cat "$supplies"/BAT*/uevent 2>/dev/null | awk -F= '
         function add() { if (gives) watts += power ? power : amperes * volts; gives = power = amperes = volts = 0 }
@@ -23,7 +23,7 @@ battery() {
         END { add(); if (watts) print watts }'
 }
 
-# Adds up the rails of the power chip: current times voltage.
+# Adds up the power of the chip's rails: current times voltage.
 pi() {
     vcgencmd pmic_read_adc | awk '
         { split($2, value, "="); line = substr($1, 1, length($1) - 2) }

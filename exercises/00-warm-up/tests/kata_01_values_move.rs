@@ -16,7 +16,7 @@ fn start(settings: Settings) -> Service {
     Service { settings }
 }
 
-/// Starts a service, and returns it with a line for the log: `listening on localhost:8080`.
+/// Starts a service, and returns it together with a log line: `listening on localhost:8080`.
 fn start_and_tell(settings: Settings) -> (Service, String) {
     todo!("start a service with {settings:?}, and tell where it listens")
 }

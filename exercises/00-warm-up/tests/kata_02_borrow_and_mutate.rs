@@ -1,11 +1,11 @@
 //! Kata 2, borrow and mutate: a phone sends the ids that it has scanned, and some are invalid.
 
-/// Removes the ids below 1 from the list, and returns how many it has removed.
+/// Removes all ids below 1 from the list, and returns the number of removed ids.
 fn remove_invalid(ids: &mut Vec<i32>) -> usize {
     todo!("remove the ids below 1 from {ids:?}")
 }
 
-/// Returns the valid ids, sorted. Owns the list, and lends it to `remove_invalid`.
+/// Returns the valid ids, sorted. Takes ownership of the list, which `remove_invalid` borrows.
 fn in_order(ids: Vec<i32>) -> Vec<i32> {
     todo!("lend {ids:?} to remove_invalid, sort it, and return it")
 }

@@ -1,6 +1,6 @@
-//! Kata 3, `&str` and `String`: a log line without the whole API key.
+//! Kata 3, `&str` and `String`: a log line that masks the API key.
 
-/// The first two characters of a key, then an ellipsis, to keep the key out of logs: `va…`.
+/// Masks a key for logs: its first two characters, followed by an ellipsis: `va…`.
 fn masked(key: &str) -> String {
     todo!("take the first two characters of {key}")
 }

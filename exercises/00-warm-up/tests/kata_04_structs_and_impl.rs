@@ -1,4 +1,4 @@
-//! Kata 4, structs and `impl`: which records a page has.
+//! Kata 4, structs and `impl`: a query for one page of records.
 
 #[derive(Debug)]
 struct PageQuery {
@@ -7,17 +7,17 @@ struct PageQuery {
 }
 
 impl PageQuery {
-    /// The first page: 100 records, after id 0.
+    /// The query for the first page: at most 100 records, after id 0.
     fn first() -> PageQuery {
         todo!("a page of 100 records after id 0")
     }
 
-    /// The same page with a different limit. Consumes the original query.
+    /// The same query with a different limit. Consumes the original query.
     fn with_limit(self, limit: usize) -> PageQuery {
         todo!("{self:?} with the limit {limit}")
     }
 
-    /// Moves on to the page after this record.
+    /// Moves on to the page that begins after the record with this id.
     fn move_on(&mut self, last_id: i32) {
         todo!("let {self:?} begin after {last_id}")
     }

@@ -6,7 +6,7 @@ struct Record {
     visited: bool,
 }
 
-/// The key of a request: the one in the header, else the one in the query.
+/// The API key of a request, from the header, or from the query if the header is missing.
 fn key(header: Option<String>, query: Option<String>) -> Option<String> {
     todo!("choose between {header:?} and {query:?}")
 }

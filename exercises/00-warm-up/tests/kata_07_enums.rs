@@ -1,4 +1,4 @@
-//! Kata 7, enums: all the ways in which a request fails, in one type.
+//! Kata 7, enums: all the reasons why a request can fail, in one type.
 
 #[derive(Debug)]
 enum Failure {
@@ -8,12 +8,12 @@ enum Failure {
 }
 
 impl Failure {
-    /// The status of the answer: 400, 401 or 404.
+    /// The HTTP status of the response: 400, 401 or 404.
     fn status(&self) -> u16 {
         todo!("match {self:?}")
     }
 
-    /// The text for the client: the reason, `no record has the id 7`, or nothing.
+    /// The detail for the client: the reason, `no record has the id 7`, or `None` without a key.
     fn detail(self) -> Option<String> {
         todo!("take {self:?} apart")
     }

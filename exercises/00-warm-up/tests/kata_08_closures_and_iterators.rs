@@ -5,7 +5,7 @@ fn missing(wanted: &[i32], there: &[i32]) -> Vec<i32> {
     todo!("keep of {wanted:?} what is not in {there:?}")
 }
 
-/// The detail of the 404: `no record has the id 8, 9`.
+/// The detail of the 404 response: `no record has the id 8, 9`.
 fn detail(missing: &[i32]) -> String {
     todo!("join {missing:?}")
 }

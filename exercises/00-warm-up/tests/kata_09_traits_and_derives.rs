@@ -1,6 +1,6 @@
 //! Kata 9, traits and derives: which tag was scanned twice?
 
-/// Something that has a label to use in a sentence.
+/// A type whose values have a label that fits into a sentence.
 trait Label {
     fn label(&self) -> String;
 }
@@ -13,7 +13,7 @@ impl Label for TagId {
     }
 }
 
-/// The label of the first item that equals an earlier item. Works for every type with labels.
+/// The label of the first item that equals an earlier one. Works for any type with a label.
 fn first_repeated<T: Label>(items: &[T]) -> Option<String> {
     todo!(
         "put the {} items into a HashSet, one after the other",

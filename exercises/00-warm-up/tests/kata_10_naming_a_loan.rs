@@ -1,6 +1,6 @@
-//! Kata 10, lifetimes: the function returns a part of the query, not a copy of it.
+//! Kata 10, lifetimes: the function returns a slice of the query, not a copy.
 
-/// The value of a parameter, borrowed from the query; empty if it's missing.
+/// The value of a parameter, borrowed from the query; empty if the parameter is missing.
 fn parameter(query: &str, name: &str) -> String {
     todo!("make the result a `&str`, then find {name} in {query}")
 }

@@ -15,7 +15,7 @@ impl Visits {
         todo!("count the tag {tag} in {:?}", self.by_tag)
     }
 
-    /// How often the tag was visited.
+    /// The number of visits to the tag.
     fn of(&self, tag: i32) -> u32 {
         todo!("look up the tag {tag} in {:?}", self.by_tag)
     }

@@ -15,13 +15,13 @@ impl fmt::Display for Meters {
 }
 
 impl Meters {
-    /// A height sent by a phone; `None` if it's below sea level, or too high for a `Meters`.
+    /// A height sent by a phone; `None` if it's below sea level, or too large for a `Meters`.
     fn parse(sent: i64) -> Option<Meters> {
         todo!("make a height of {sent}, if it can be one")
     }
 }
 
-/// The climb from the first height to the last; `None` if there are none, or the last is lower.
+/// The climb from first to last height; `None` if there are no heights or the last is lower.
 fn climb(heights: &[Meters]) -> Option<Meters> {
     todo!("how far {heights:?} go up")
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// The settings of a lookup, with defaults for those that weren't chosen.
+/// A builder for the settings of a lookup: settings that aren't chosen keep their defaults.
 #[derive(Default)]
 struct Lookup {
     language: String,
@@ -11,7 +11,7 @@ struct Lookup {
 }
 
 impl Lookup {
-    /// English, and one attempt.
+    /// The defaults: English, and one attempt.
     fn new() -> Lookup {
         todo!("English, one attempt")
     }

@@ -1,11 +1,11 @@
 //! Kata B, lists and loops: the huts of a day's hike.
 
-/// The total hours of all stages.
+/// The total number of hours for all stages.
 fn hours(stages: &[u32]) -> u32 {
     todo!("add up {stages:?}")
 }
 
-/// The names that begin with this letter, in the same order.
+/// The names that begin with this letter, in their original order.
 fn beginning_with(letter: char, huts: &[String]) -> Vec<String> {
     todo!("collect those of {huts:?} that begin with {letter}")
 }

@@ -1,4 +1,4 @@
-//! `GET /health`: the process is alive. It calls no other service, so none can make it fail.
+//! `GET /health`: the liveness check. It calls no other service, so no outage can make it fail.
 
 // ANCHOR: health
 // Write the handler here: a struct for the body that the contract specifies, and a function

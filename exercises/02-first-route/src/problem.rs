@@ -1,4 +1,4 @@
-//! Problems: the answers to failed requests, in the form of RFC 9457.
+//! Problem details (RFC 9457): the responses to failed requests.
 
 use rocket::{
     Request, catch,
@@ -9,7 +9,7 @@ use rocket::{
 use serde::Serialize;
 
 // ANCHOR: problem
-/// The answer to a request that failed. A handler returns it as the `Err` of its `Result`.
+/// The response to a failed request. A handler returns it as the `Err` of its `Result`.
 #[derive(Debug, Serialize)]
 pub struct Problem {
     #[serde(rename = "type")]
@@ -20,7 +20,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem with this status. `detail` is a sentence for the person who reads the answer.
+    /// A problem with this status. `detail` is a sentence for the person who reads the response.
     pub fn new(status: Status, detail: impl Into<String>) -> Problem {
         Problem {
             problem_type: "about:blank", // RFC 9457: the status says it all
@@ -40,13 +40,13 @@ impl<'r> Responder<'r, 'static> for Problem {
 }
 // ANCHOR_END: problem
 
-/// Answers when no route matches the path.
+/// Responds when no route matches the path.
 #[catch(404)]
 pub fn nothing_here() -> Problem {
     Problem::new(Status::NotFound, "there is nothing at this path")
 }
 
-/// Responds to every other failure, most importantly a handler that panicked (500).
+/// Responds to every other failure, above all to a panic in a handler (500).
 #[catch(default)]
 pub fn unexpected(status: Status, _request: &Request<'_>) -> Problem {
     Problem::new(status, "an unexpected error occurred")

@@ -1,4 +1,4 @@
-//! `GET /ready`: the service can do its work, because the database answers.
+//! `GET /ready`: the readiness check. The service is ready if the database answers.
 
 use rocket::{State, get, serde::json::Json};
 use serde::Serialize;
@@ -6,13 +6,13 @@ use serde::Serialize;
 use crate::{problem::Problem, settings::Settings};
 
 // ANCHOR: ready
-/// The body of the answer.
+/// The body of the response.
 #[derive(Serialize)]
 pub struct Ready {
     status: &'static str,
 }
 
-/// Answers 200 when the database answers in time, else 503.
+/// Answers 200 if the database responds in time, else 503.
 #[get("/ready")]
 pub async fn ready(settings: &State<Settings>) -> Result<Json<Ready>, Problem> {
     let (host, limit) = (settings.database.url.get_host(), settings.database.timeout);

@@ -1,4 +1,4 @@
-//! The service: reads its settings, puts its parts together, and answers until it is told to stop.
+//! The service: reads its settings, assembles its parts, and runs until it is told to stop.
 
 mod health;
 mod problem;
@@ -27,7 +27,7 @@ async fn main() -> ExitCode {
     start::launch(service(settings)).await
 }
 
-/// Puts the service together. Nothing listens yet.
+/// Assembles the service, but doesn't start it: nothing listens yet.
 fn service(settings: Settings) -> Rocket<Build> {
     rocket::custom(settings.rocket())
         .manage(settings)
@@ -37,10 +37,10 @@ fn service(settings: Settings) -> Rocket<Build> {
 // ANCHOR_END: main
 
 // ANCHOR: pool
-/// The pool that all requests share. Each connection is opened when a request first needs it,
-/// so the service starts without a database.
+/// The pool that all requests share. It opens connections on demand, so the service can start
+/// while the database is down.
 ///
-/// The pool pings a connection before lending it, and again when the connection comes back.
+/// The pool pings a connection before lending it, and again when the connection is returned.
 /// Each ping costs a round trip. `test_before_acquire` controls the first ping, see exercise 6.
 #[expect(dead_code, reason = "delete this line once the pool is managed")]
 fn pool(settings: &DatabaseSettings) -> PgPool {

@@ -1,4 +1,4 @@
-//! The record: a row of the table `records`, and the JSON object that clients get.
+//! The record: a row in the table `records`, sent to clients as a JSON object.
 
 use serde::Serialize;
 

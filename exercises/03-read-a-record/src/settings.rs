@@ -6,20 +6,20 @@ use rocket::figment::Figment;
 use sqlx::postgres::PgConnectOptions;
 
 // ANCHOR: settings
-/// All settings, validated: a service that has its `Settings` can start. They don't implement
-/// `Debug`, because some are secret.
+/// All settings, validated at the start, so that invalid ones are reported before any request.
+/// The struct doesn't implement `Debug`, because some settings are secret.
 pub struct Settings {
     /// The address to listen on.
     pub address: IpAddr,
     /// The port to listen on.
     pub port: u16,
-    /// The settings of the database and its pool.
+    /// The settings for the database and its pool.
     pub database: DatabaseSettings,
 }
 
-/// The settings of the database.
+/// The settings for the database.
 pub struct DatabaseSettings {
-    /// The address of PostgreSQL, with user and password.
+    /// How to connect to PostgreSQL: the address, the user and the password.
     pub url: PgConnectOptions,
     /// The maximum number of open connections.
     pub pool_size: NonZeroU16,
@@ -28,10 +28,10 @@ pub struct DatabaseSettings {
 }
 
 impl Settings {
-    /// Reads the settings. Settings missing from the environment keep these defaults.
+    /// Reads the settings. Those that the environment doesn't set get the defaults below.
     ///
     /// # Errors
-    /// A variable is invalid. The error is a sentence for the person who set the variable.
+    /// A variable is invalid. The message is a sentence for the person who set the variable.
     pub fn from_environment() -> Result<Settings, String> {
         Ok(Settings {
             address: setting("ADDRESS", "127.0.0.1", ip_address)?,
@@ -44,25 +44,25 @@ impl Settings {
         })
     }
 
-    /// The part of the settings that configures Rocket, as its `Figment`.
+    /// Rocket's configuration, built from these settings.
     pub fn rocket(&self) -> Figment {
         rocket::Config::figment()
             .merge(("address", self.address))
             .merge(("port", self.port))
             // Logs errors, warnings and the launch, but not individual requests.
             .merge(("log_level", "critical"))
-            // Seconds after SIGTERM: for running requests to finish, then for connections to close.
+            // After SIGTERM, running requests have a second to finish, then connections a second to close.
             .merge(("shutdown.grace", 1))
             .merge(("shutdown.mercy", 1))
     }
 }
 // ANCHOR_END: settings
 
-/// The values that the variable accepts, for the person who sets it.
+/// Describes the values that a variable accepts, for the person who sets it.
 type Expected = &'static str;
 
 // ANCHOR: setting
-/// Reads a variable, or else its default.
+/// Reads a variable, or uses the default if the variable isn't set.
 fn setting<T>(
     variable: &str,
     default: &str,
@@ -75,7 +75,7 @@ fn setting<T>(
 }
 // ANCHOR_END: setting
 
-/// Reads a variable that has no default. Errors omit the value, because they end up in logs.
+/// Reads a variable that has no default. Errors omit the value, because errors end up in logs.
 fn secret<T>(variable: &str, read: fn(&str) -> Result<T, Expected>) -> Result<T, String> {
     let text = env::var_os(variable).unwrap_or_default();
     read(text.to_str().unwrap_or_default()).map_err(|expected| {
@@ -97,7 +97,7 @@ fn port(text: &str) -> Result<u16, Expected> {
     text.parse().map_err(|_| "a port number, 0 to 65535")
 }
 
-/// Reads a `postgres://` URL. sqlx by itself would also accept other schemes.
+/// Reads a `postgres://` URL. Checks the scheme, because sqlx also accepts other schemes.
 fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     let is_postgres = text.starts_with("postgres://") || text.starts_with("postgresql://");
     match text.parse() {
@@ -107,7 +107,7 @@ fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     }
 }
 
-/// Strips the brackets of an IPv6 address: sqlx would look up the host with the brackets.
+/// Strips the brackets from an IPv6 address: sqlx would pass them to the host name lookup.
 fn without_brackets(url: PgConnectOptions) -> PgConnectOptions {
     let host = url.get_host().trim_matches(['[', ']']).to_owned();
     url.host(&host)
@@ -119,8 +119,8 @@ fn pool_size(text: &str) -> Result<NonZeroU16, Expected> {
 }
 
 // ANCHOR: milliseconds
-/// Reads a time limit. Less than 250 ms is refused, because opening a connection can take that
-/// long; more than an hour, because a different unit was probably meant.
+/// Reads a time limit. Rejects less than 250 ms, because opening a connection can take as long,
+/// and more than an hour, because the value was probably meant in a different unit.
 fn milliseconds(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=3_600_000) => Ok(Duration::from_millis(limit)),

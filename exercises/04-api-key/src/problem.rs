@@ -1,4 +1,4 @@
-//! Problems: the answers to failed requests, in the form of RFC 9457.
+//! Problem details (RFC 9457): the responses to failed requests.
 
 use rocket::{
     Request, catch, error,
@@ -9,7 +9,7 @@ use rocket::{
 use serde::Serialize;
 
 // ANCHOR: problem
-/// The answer to a request that failed. A handler returns it as the `Err` of its `Result`.
+/// The response to a failed request. A handler returns it as the `Err` of its `Result`.
 #[derive(Debug, Serialize)]
 pub struct Problem {
     #[serde(rename = "type")]
@@ -20,7 +20,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem with this status. `detail` is a sentence for the person who reads the answer.
+    /// A problem with this status. `detail` is a sentence for the person who reads the response.
     pub fn new(status: Status, detail: impl Into<String>) -> Problem {
         Problem {
             problem_type: "about:blank", // RFC 9457: the status says it all
@@ -41,11 +41,11 @@ impl<'r> Responder<'r, 'static> for Problem {
 // ANCHOR_END: problem
 
 // ANCHOR: query-failed
-/// Converts the error of a query into an answer, so that handlers can use `?` on queries.
+/// Converts a query's error into a response, so that handlers can use `?` on queries.
 impl From<sqlx::Error> for Problem {
     fn from(error: sqlx::Error) -> Problem {
         if is_outage(&error) {
-            // Not logged here, or every request during an outage would log it. `/ready` logs the reason.
+            // Not logged here: during an outage, every request would log this. `/ready` logs the reason.
             return Problem::new(Status::ServiceUnavailable, "the database does not answer");
         }
         error!("a query failed: {error}");
@@ -53,7 +53,7 @@ impl From<sqlx::Error> for Problem {
     }
 }
 
-/// Whether the database can't be reached or refuses the login, rather than rejecting the query.
+/// Whether the database is unreachable or refuses the login, as opposed to rejecting the query.
 fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
@@ -70,13 +70,13 @@ fn is_outage(error: &sqlx::Error) -> bool {
 }
 // ANCHOR_END: query-failed
 
-/// Answers when no route matches the path.
+/// Responds when no route matches the path.
 #[catch(404)]
 pub fn nothing_here() -> Problem {
     Problem::new(Status::NotFound, "there is nothing at this path")
 }
 
-/// Responds to every other failure, most importantly a handler that panicked (500).
+/// Responds to every other failure, above all to a panic in a handler (500).
 #[catch(default)]
 pub fn unexpected(status: Status, _request: &Request<'_>) -> Problem {
     Problem::new(status, "an unexpected error occurred")

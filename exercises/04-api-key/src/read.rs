@@ -1,4 +1,4 @@
-//! `GET /read/<id>`: one record, by its id.
+//! `GET /read/<id>`: reads one record by its id.
 
 use rocket::{State, get, http::Status, serde::json::Json};
 use sqlx::PgPool;
@@ -7,7 +7,7 @@ use crate::{problem::Problem, record::Record};
 
 // ANCHOR: read
 /// Responds with the record, or with 400 if the id isn't a 32-bit integer, 404 if no record has
-/// this id, 503 if the database does not answer.
+/// this id, or 503 if the database does not answer.
 #[get("/read/<id>")]
 pub async fn read(id: Result<i32, &str>, pool: &State<PgPool>) -> Result<Json<Record>, Problem> {
     let id = id.map_err(|_| Problem::new(Status::BadRequest, "id must be a 32-bit integer"))?;

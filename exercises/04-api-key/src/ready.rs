@@ -1,4 +1,4 @@
-//! `GET /ready`: the service can do its work, because the database answers.
+//! `GET /ready`: the readiness check. The service is ready if the database answers.
 
 use std::fmt::Display;
 
@@ -9,13 +9,13 @@ use sqlx::PgPool;
 use crate::problem::Problem;
 
 // ANCHOR: ready
-/// The body of the answer.
+/// The body of the response.
 #[derive(Serialize)]
 pub struct Ready {
     status: &'static str,
 }
 
-/// Answers 200 when the database answers in time, else 503.
+/// Answers 200 if the database responds in time, else 503.
 #[get("/ready")]
 pub async fn ready(pool: &State<PgPool>) -> Result<Json<Ready>, Problem> {
     match sqlx::query("SELECT 1").execute(pool.inner()).await {
@@ -24,7 +24,7 @@ pub async fn ready(pool: &State<PgPool>) -> Result<Json<Ready>, Problem> {
     }
 }
 
-/// Logs why the service isn't ready. The client learns only that it isn't.
+/// Logs why the service isn't ready. The reason isn't sent to the client.
 fn not_ready(reason: &impl Display) -> Problem {
     warn!("not ready: {reason}");
     Problem::new(Status::ServiceUnavailable, "the database does not answer")

@@ -1,4 +1,4 @@
-//! The errors of a request, and the problems that clients get for them.
+//! The reasons why a request can fail, and the problem details that clients get for them.
 
 use rocket::{
     Request,
@@ -20,13 +20,13 @@ pub enum Error {
     /// The requested record doesn't exist.
     #[error("{0}")]
     NotFound(String),
-    /// The database has failed, in one way or another.
+    /// Any error from the database.
     #[error("the database failed: {0}")]
     Database(#[from] sqlx::Error),
 }
 
 impl Error {
-    /// The problem that the client gets.
+    /// The problem to send to the client.
     pub fn problem(&self) -> Problem {
         let status = match self {
             Error::BadRequest(_) => Status::BadRequest,
@@ -46,7 +46,7 @@ impl<'r> Responder<'r, 'static> for Error {
 // ANCHOR_END: error
 
 // ANCHOR: from-sqlx
-/// Whether the failure lies with the database, and may be transient, not with the query.
+/// Whether the cause is the database, so that a retry may succeed, rather than the query.
 #[expect(
     dead_code,
     reason = "delete this line once outages have an answer of their own"
@@ -58,10 +58,10 @@ fn is_outage(error: &sqlx::Error) -> bool {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         // SQLSTATE codes, from "Appendix A. PostgreSQL Error Codes" of the PostgreSQL manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
-            // Read-only since a failover, out of memory, too many connections, closed to
-            // connections, lock not available, took too long.
+            // Read-only after a failover, out of memory, too many connections, not accepting
+            // connections, lock not available, query canceled.
             Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
-            // Connection lost, login refused, no such database, rolled back, server stopping.
+            // Connection lost, login refused, no such database, transaction rolled back, shutdown.
             Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
                 .any(|class| code.starts_with(class)),
@@ -73,8 +73,8 @@ fn is_outage(error: &sqlx::Error) -> bool {
 // ANCHOR_END: from-sqlx
 
 // ANCHOR: stale-plan
-/// Whether the schema has changed since the statement was prepared. The database then refuses
-/// the statement without having executed any of it.
+/// Whether the schema has changed since the statement was prepared. In that case, the database
+/// rejects the statement without having executed any of it.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {
         return false;
@@ -82,7 +82,7 @@ pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match error.code().as_deref() {
         // No such prepared statement.
         Some("26000") => true,
-        // The code alone means "feature not supported", which would be a bug in this service.
+        // By itself, this code means "feature not supported", which would be a bug in this service.
         Some("0A000") => {
             let error = error.try_downcast_ref::<PgDatabaseError>();
             error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")

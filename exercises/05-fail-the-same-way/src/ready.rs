@@ -1,4 +1,4 @@
-//! `GET /ready`: the service can do its work, because the database answers.
+//! `GET /ready`: the readiness check. The service is ready if the database answers.
 
 use rocket::{State, get, serde::json::Json, warn};
 use serde::Serialize;
@@ -6,14 +6,14 @@ use serde::Serialize;
 use crate::{causes::with_causes, database::Database, error::Error};
 
 // ANCHOR: ready
-/// The body of the answer.
+/// The body of the response.
 #[derive(Serialize)]
 pub struct Ready {
     status: &'static str,
 }
 
-/// Answers 200 when the database answers in time, else 503. The reason is logged; the client
-/// learns only that the database doesn't answer.
+/// Answers 200 if the database responds in time, else 503. The reason for a 503 is only logged:
+/// the client learns nothing more than that the database doesn't answer.
 #[get("/ready")]
 pub async fn ready(database: &State<Database>) -> Result<Json<Ready>, Error> {
     database

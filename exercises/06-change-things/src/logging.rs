@@ -1,9 +1,9 @@
-//! The log, on standard error: the launch, warnings and errors.
+//! Logging to standard error: the launch, warnings and errors.
 
 use log::LevelFilter;
 
 // ANCHOR: logging
-/// Sets up the log, before Rocket sets up its own.
+/// Sets up logging. Must run before Rocket sets up its own logger.
 ///
 /// Two modules of Rocket are silenced, because they log whole URLs, and the query of a URL can
 /// contain a key. A panic in a handler is still reported, by the panic message itself.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::{api_key::ApiKey, database::Database, error::Error, record::Record};
 
 // ANCHOR: page
-/// One page. `next` is the `after` of the page that follows, if there is one.
+/// One page. `next` is the value of `after` for the following page, if there is one.
 #[derive(Serialize)]
 pub struct Page {
     records: Vec<Record>,
@@ -16,7 +16,7 @@ pub struct Page {
 // ANCHOR_END: page
 
 // ANCHOR: page-query
-/// The page that a client asks for.
+/// The page that a client requests.
 #[derive(FromForm)]
 pub struct PageQuery {
     /// The page begins after this id.

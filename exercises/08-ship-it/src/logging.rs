@@ -1,4 +1,4 @@
-//! The log, on standard error.
+//! Logging to standard error.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use tracing_subscriber::fmt;
 use crate::rocket_log;
 
 // ANCHOR: logging
-/// Sets up the log, which gets everything at `level` or above.
+/// Sets up logging for everything at `level` or above.
 pub fn start(level: LevelFilter) {
     fmt().with_max_level(level).with_writer(io::stderr).init();
     rocket_log::listen();

@@ -10,7 +10,7 @@ use std::{
 };
 
 // ANCHOR: rate-limit
-/// Admits one event per period for each cause, and counts those in between.
+/// Admits one event per period for each cause, and counts the suppressed events.
 pub struct RateLimit<C> {
     period: Duration,
     events: Mutex<HashMap<C, Events>>,
@@ -23,7 +23,7 @@ struct Events {
 }
 
 impl<C: Eq + Hash> RateLimit<C> {
-    /// One event per `period` and cause.
+    /// Creates a limit of one event per `period` and cause.
     pub fn new(period: Duration) -> RateLimit<C> {
         RateLimit {
             period,
@@ -31,7 +31,7 @@ impl<C: Eq + Hash> RateLimit<C> {
         }
     }
 
-    /// `Some` if this event is admitted: how many of its cause were suppressed since the last one.
+    /// If the event is admitted: how many events with this cause were suppressed before it.
     pub fn admit(&self, _cause: C, _now: Instant) -> Option<u64> {
         Some(0)
     }

@@ -1,4 +1,4 @@
-//! `GET /read/<id>`: one record, by its id.
+//! `GET /read/<id>`: reads one record by its id.
 
 use rocket::{State, get, serde::json::Json};
 
@@ -6,7 +6,7 @@ use crate::{api_key::ApiKey, database::Database, error::Error, record::Record};
 
 // ANCHOR: read
 /// Responds with the record, or with 400 if the id isn't a 32-bit integer, 404 if no record has
-/// this id, 503 if the database doesn't answer. Doesn't run without a valid key.
+/// this id, or 503 if the database doesn't answer. Requires a valid key.
 #[get("/read/<id>")]
 pub async fn read(
     _key: ApiKey,

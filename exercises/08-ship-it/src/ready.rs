@@ -1,4 +1,4 @@
-//! `GET /ready`: the service can do its work, because the database answers and has the schema.
+//! `GET /ready`: readiness, which requires that the database answers and has the schema.
 
 use rocket::{State, get, serde::json::Json};
 use serde::Serialize;
@@ -7,13 +7,13 @@ use tracing::warn;
 use crate::{causes::with_causes, database::Database, error::Error, migrations::Schema};
 
 // ANCHOR: ready
-/// The body of the answer.
+/// The body of the response.
 #[derive(Serialize)]
 pub struct Ready {
     status: &'static str,
 }
 
-/// Answers 200 when the schema is up to date and the database answers in time, else 503. The
+/// Answers 200 if the schema is up to date and the database responds in time, else 503. The
 /// reason is logged; the client learns only which of these two conditions isn't met.
 #[get("/ready")]
 pub async fn ready(

@@ -1,4 +1,4 @@
-//! The request id, in the answer and in each log line about the request, so that the id in a
+//! The request id, in the response and in each log line about the request, so that the id in a
 //! user's report leads to the line that explains the failure.
 
 use std::fmt;
@@ -16,7 +16,7 @@ const HEADER: &str = "X-Request-Id";
 pub struct RequestId(String);
 
 impl RequestId {
-    /// A new id, which no other request has.
+    /// A new, unique id.
     pub fn of(_request: &Request<'_>) -> RequestId {
         RequestId(Uuid::new_v4().to_string())
     }
@@ -30,7 +30,7 @@ impl fmt::Display for RequestId {
 // ANCHOR_END: request-id
 
 // ANCHOR: request-log
-/// Adds the request id to each answer.
+/// Adds the request id to each response.
 pub struct RequestLog;
 
 #[async_trait]

@@ -10,7 +10,7 @@ use rocket::http::Status;
 use rocket::serde::json::{Json, Value, json};
 use rocket::{State, delete, get, post, routes};
 
-/// A hold ends after this many seconds.
+/// The duration of a hold, in seconds.
 const HOLD_SECONDS: u64 = 900;
 
 #[derive(Clone)]
@@ -127,7 +127,7 @@ fn now() -> u64 {
         .as_secs()
 }
 
-/// True for a night such as 2026-07-14.
+/// Whether the string is a night, such as 2026-07-14.
 fn is_night(night: String) -> bool {
     if !night.contains('-') {
         return false;

@@ -1,4 +1,4 @@
-//! The hook: another service, notified of each note by plain HTTP within the hut's network.
+//! The hook: another service, notified of each note over plain HTTP, in the hut's own network.
 
 use std::{io, str::FromStr, time::Duration};
 
@@ -16,10 +16,10 @@ use crate::{error::Error, notes::Note, settings::DatabaseSettings};
 
 /// The maximum number of concurrent calls to the hook.
 const PLACES: usize = 4;
-/// How many bytes of the answer are read: its first line is enough.
+/// How many bytes of the response are read: the status line is enough.
 const STATUS_LINE: u64 = 64;
 
-/// The address of the hook. Its path is the secret that authorizes us.
+/// The address of the hook. The path is a secret, and authorizes this service.
 #[derive(Clone)]
 pub struct HookUrl {
     address: String,
@@ -41,7 +41,7 @@ impl FromStr for HookUrl {
     }
 }
 
-/// The hook, if there is one, and the limit of concurrent calls to it.
+/// The hook, if there is one, and the limit on concurrent calls to it.
 pub struct Hook {
     url: Option<HookUrl>,
     places: Semaphore,

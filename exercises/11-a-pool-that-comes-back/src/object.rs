@@ -1,4 +1,4 @@
-//! A JSON object, and nothing else.
+//! A wrapper that accepts only JSON objects.
 
 use rocket::serde::json::serde_json::{Map, Value};
 use serde::{
@@ -7,9 +7,9 @@ use serde::{
 };
 
 // ANCHOR: object
-/// A `T` read from a JSON object. By itself, serde also reads a struct from a list, with the
-/// first element for the first field: `[[1, 2]]` for `{"ids":[1,2]}`. If several members have
-/// the same name, the last one counts.
+/// A `T` deserialized from a JSON object. By default, serde also accepts an array for a struct,
+/// with the first element for the first field: `[[1, 2]]` for `{"ids":[1,2]}`. If several
+/// members have the same name, the last one counts.
 pub struct Object<T>(pub T);
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Object<T> {

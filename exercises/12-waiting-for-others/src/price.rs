@@ -1,4 +1,4 @@
-//! `GET /price/<id>`: one record, by its id, with its price.
+//! `GET /price/<id>`: reads one record by its id, together with its price.
 
 use rocket::{State, get, serde::json::Json};
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub struct PricedRecord {
 // ANCHOR: price
 /// Responds with the record and its price. Otherwise 400 and 404 as for `/read/<id>`, 502 if
 /// there is no price, 503 if the database doesn't answer or too many requests are waiting for
-/// prices, 504 if the price takes too long.
+/// prices, or 504 if the price takes too long.
 #[get("/price/<id>")]
 pub async fn price(
     _key: ApiKey,

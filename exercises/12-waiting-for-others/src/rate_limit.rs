@@ -9,7 +9,7 @@ use std::{
 };
 
 // ANCHOR: rate-limit
-/// Admits one event per period for each cause, and counts those in between.
+/// Admits one event per period for each cause, and counts the suppressed events.
 pub struct RateLimit<C> {
     period: Duration,
     events: Mutex<HashMap<C, Events>>,
@@ -22,7 +22,7 @@ struct Events {
 }
 
 impl<C: Eq + Hash> RateLimit<C> {
-    /// One event per `period` and cause.
+    /// Creates a limit of one event per `period` and cause.
     pub fn new(period: Duration) -> RateLimit<C> {
         RateLimit {
             period,
@@ -30,7 +30,7 @@ impl<C: Eq + Hash> RateLimit<C> {
         }
     }
 
-    /// `Some` if this event is admitted: how many of its cause were suppressed since the last one.
+    /// If the event is admitted: how many events with this cause were suppressed before it.
     pub fn admit(&self, cause: C, now: Instant) -> Option<u64> {
         let mut causes = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let events = causes.entry(cause).or_default();

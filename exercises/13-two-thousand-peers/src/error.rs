@@ -1,4 +1,4 @@
-//! The errors of a request, and the problems that clients get for them.
+//! The reasons why a request can fail, and the problem details that clients get for them.
 
 use std::{
     error::Error as _,
@@ -38,13 +38,13 @@ pub enum Error {
     /// The content type of the request isn't JSON.
     #[error("the body must be application/json")]
     UnsupportedMediaType,
-    /// The body of the request is larger than the service reads.
+    /// The body of the request exceeds the size limit.
     #[error("the body must not be larger than {MAX_BODY_BYTES} bytes")]
     BodyTooLarge,
     /// The body of the request is JSON, but doesn't have the expected shape.
     #[error("the body must be {{\"ids\": […]}} with at most {MAX_IDS} 32-bit integers")]
     UnusableBody,
-    /// The maximum number of exports is running.
+    /// The maximum number of exports is already running.
     #[error("too many exports are running")]
     TooManyExports,
     /// The client reads the export too slowly, or has stopped reading.
@@ -53,10 +53,10 @@ pub enum Error {
     /// The requested record doesn't exist.
     #[error("{0}")]
     NotFound(String),
-    /// Another peer has the name.
+    /// Another peer in the room has the requested name.
     #[error("another peer has this name")]
     NameInUse,
-    /// The path is for WebSockets, and the request doesn't ask for an upgrade.
+    /// The path is for WebSockets only, but the request doesn't ask for an upgrade.
     #[error("this path needs a WebSocket of version 13")]
     UpgradeRequired,
     /// The migrations have not run, or a column that this release needs is gone.
@@ -65,41 +65,41 @@ pub enum Error {
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
-    /// The maximum number of calls for prices is under way, and none has ended in time.
+    /// All permits for calls to the price service are taken, and none was released in time.
     #[error("too many requests wait for prices")]
     TooManyCalls,
-    /// The price, or the record with it, has taken too long.
+    /// The call for the price, or the whole request, has taken too long.
     #[error("the price did not come in time")]
     PriceTooLate,
-    /// The price service cannot be reached, or its answer is unusable.
+    /// The price service cannot be reached, or its response is unusable.
     #[error("the price service gave no usable answer: {0}")]
     NoPrice(String),
-    /// The database rejects the query: the bug is in this service.
+    /// The database rejects the query, because of a bug in this service.
     #[error("a query failed")]
     Query(#[source] sqlx::Error),
-    /// A record cannot be written as JSON: the bug is in this service.
+    /// A record can't be serialized, because of a bug in this service.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
-    /// A task of this service has panicked: the bug is in this service.
+    /// A task has panicked, because of a bug in this service.
     #[error("a task has panicked")]
     Panicked(#[source] JoinError),
 }
 
 /// How an error is logged.
 enum Log {
-    /// The client has been told everything.
+    /// Not logged, because the response already contains the whole reason.
     Nothing,
-    /// The error may be transient. During an outage all requests fail alike: only some are logged.
+    /// May be transient. During an outage all requests fail the same way, so only some are logged.
     Warning,
-    /// The bug is in this service.
+    /// The error is a bug in this service.
     Error,
 }
 
 impl Error {
-    /// The status of an error, how it is logged, and the text for the client.
+    /// The status of the response, how the error is logged, and the text for the client.
     ///
-    /// Details of the database or the price service are for the log alone: SQL, hosts and users are
-    /// none of the client's business.
+    /// Details from the database or the price service appear only in the log: clients must not see
+    /// SQL, host names or user names.
     fn becomes(&self) -> (Status, Log, String) {
         let text = self.to_string();
         match self {
@@ -127,14 +127,14 @@ impl Error {
         }
     }
 
-    /// The problem that the client gets.
+    /// The problem to send to the client.
     pub fn problem(&self) -> Problem {
         let (status, _log, detail) = self.becomes();
         Problem::new(status, detail)
     }
 }
 
-/// During an outage all requests fail alike: one log line per second and reason is enough.
+/// In an outage all requests fail the same way: one log line per second and reason is enough.
 static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
@@ -163,15 +163,15 @@ impl<'r> Responder<'r, 'static> for Error {
 // ANCHOR_END: error
 
 // ANCHOR: from-json
-/// Tells invalid JSON apart from JSON of the wrong form.
+/// Distinguishes invalid JSON from valid JSON that doesn't have the expected shape.
 impl From<json::Error<'_>> for Error {
     fn from(error: json::Error<'_>) -> Error {
         match error {
-            // Rocket stops reading at the limit, see `settings.rs`.
+            // Rocket stops reading at the size limit, which is set in `settings.rs`.
             json::Error::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 Error::BodyTooLarge
             }
-            // serde stops at the first value that doesn't fit, so check whether the whole text is JSON.
+            // serde stops at the first value of the wrong type, so check whether the whole body is JSON.
             json::Error::Parse(text, _) if serde_json::from_str::<IgnoredAny>(text).is_ok() => {
                 Error::UnusableBody
             }
@@ -195,7 +195,7 @@ impl From<reqwest::Error> for Error {
 // ANCHOR_END: from-reqwest
 
 // ANCHOR: from-sqlx
-/// Distinguishes an outage from a wrong query, so that `?` converts each to the right error.
+/// Distinguishes an outage from a rejected query, so that `?` converts each to the right error.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
@@ -206,7 +206,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the failure lies with the database, and may be transient, not with the query.
+/// Whether the cause is the database, so that a retry may succeed, rather than the query.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         // The next attempt prepares the statement for the new schema.
@@ -214,10 +214,10 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         // SQLSTATE codes, from "Appendix A. PostgreSQL Error Codes" of the PostgreSQL manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
-            // Read-only since a failover, out of memory, too many connections, closed to
-            // connections, lock not available, took too long.
+            // Read-only after a failover, out of memory, too many connections, not accepting
+            // connections, lock not available, query canceled.
             Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
-            // Connection lost, login refused, no such database, rolled back, server stopping.
+            // Connection lost, login refused, no such database, transaction rolled back, shutdown.
             Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
                 .any(|class| code.starts_with(class)),
@@ -229,8 +229,8 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
 // ANCHOR_END: from-sqlx
 
 // ANCHOR: stale-plan
-/// Whether the schema has changed since the statement was prepared. The database then refuses
-/// the statement without having executed any of it.
+/// Whether the schema has changed since the statement was prepared. In that case, the database
+/// rejects the statement without having executed any of it.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {
         return false;
@@ -238,7 +238,7 @@ pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match error.code().as_deref() {
         // No such prepared statement.
         Some("26000") => true,
-        // The code alone means "feature not supported", which would be a bug in this service.
+        // By itself, this code means "feature not supported", which would be a bug in this service.
         Some("0A000") => {
             let error = error.try_downcast_ref::<PgDatabaseError>();
             error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")

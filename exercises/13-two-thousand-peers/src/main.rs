@@ -1,4 +1,4 @@
-//! The service: reads its settings, puts its parts together, and answers until it is told to stop.
+//! The service: reads its settings, assembles its parts, and runs until it is told to stop.
 
 mod api_key;
 mod catchers;
@@ -57,7 +57,7 @@ async fn main() -> ExitCode {
     start::launch(service(&settings)).await
 }
 
-/// Puts the service together. Nothing listens yet.
+/// Assembles the service, but doesn't start it: nothing listens yet.
 fn service(settings: &Settings) -> Rocket<Build> {
     let schema = Schema::default();
     let service = rocket::custom(settings.rocket())
@@ -97,7 +97,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
     }
 }
 
-/// Adds the routes that need another service. If it isn't configured, their paths answer 404.
+/// Adds the routes that need the price service. If it isn't configured, their paths answer 404.
 fn with_prices(service: Rocket<Build>, prices: Prices) -> Rocket<Build> {
     service
         .manage(prices)

@@ -1,5 +1,5 @@
-//! The JSON messages between peers: those that a peer
-//! sends, those that it receives, and the error replies.
+//! The JSON messages of a conversation: messages that peers
+//! send, messages as recipients get them, and error replies.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::object::Object;
 
 /// The maximum length of a message's text, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1024;
-/// The maximum size of a message, in bytes. Escaped in JSON, a byte can take six: `\u0007`.
+/// The maximum size of a message's JSON, in bytes. Escaped, one byte can take six: `\u0007`.
 pub const MAX_MESSAGE_BYTES: usize = 8192;
 
 // ANCHOR: message
@@ -21,7 +21,7 @@ pub struct Message {
     pub text: String,
 }
 
-/// Parses a message from a peer. An error is the reply to send back to the peer.
+/// Parses a message from a peer. The `Err` is the reply to send back to the peer.
 pub fn read(json: &str) -> Result<Message, Arc<str>> {
     let Ok(Object(message)) = serde_json::from_str::<Object<Message>>(json) else {
         return Err(complaint("a message must be a JSON object with a text"));
@@ -33,12 +33,12 @@ pub fn read(json: &str) -> Result<Message, Arc<str>> {
     Ok(message)
 }
 
-/// The JSON of a message, as its recipients get it.
+/// The JSON that the recipients of a message get.
 pub fn delivered(from: &str, text: &str) -> Arc<str> {
     json!({"from": from, "text": text}).to_string().into()
 }
 
-/// The answer to a peer whose message wasn't delivered.
+/// The error reply to a message whose recipient isn't in the room.
 pub fn nobody(name: &str) -> Arc<str> {
     complaint(&format!("there is no peer with the name {name}"))
 }

@@ -1,4 +1,4 @@
-//! `GET /peers/<name>`: lets a peer into the room, over a WebSocket.
+//! `GET /peers/<name>`: connects a peer to the room through a WebSocket.
 
 use std::time::Instant;
 
@@ -14,8 +14,8 @@ use crate::{
 const MAX_NAME_BYTES: usize = 32;
 
 // ANCHOR: peers
-/// Upgrades the connection to a WebSocket. Otherwise answers 400 for an invalid name, 409 for a
-/// name that is in use, and 426 if the request doesn't ask for an upgrade.
+/// Upgrades the connection to a WebSocket. Answers 400 for an invalid name, 409 for a name that
+/// is in use, and 426 if the request doesn't ask for an upgrade.
 #[get("/peers/<name>")]
 pub fn peers<'r>(
     _key: ApiKey,
@@ -31,7 +31,7 @@ pub fn peers<'r>(
     }
     let socket = socket.ok_or(Error::UpgradeRequired)?;
     let peer = room.enter(name).ok_or(Error::NameInUse)?;
-    // Rocket runs the conversation after the handler has returned, outside of the request's span.
+    // Rocket runs the conversation after the handler has returned, so pass the request's span on.
     let span = Span::current();
     let conversation = |stream| {
         let conversation = async {
@@ -47,7 +47,7 @@ pub fn peers<'r>(
     Ok((Status::SwitchingProtocols, channel))
 }
 
-/// A WebSocket starts with a GET. Without this route, Rocket would treat a HEAD like a GET.
+/// A WebSocket starts with a GET. Without this route, the GET handler would also get a HEAD.
 #[head("/peers/<_>")]
 pub fn peers_head(_key: ApiKey) -> Error {
     Error::UpgradeRequired
@@ -62,7 +62,7 @@ fn log_end(opened_at: Instant, code: Option<CloseCode>) {
     );
 }
 
-/// Why a socket was closed, by its close code.
+/// The reason why a socket was closed, for the log.
 fn reason(code: Option<CloseCode>) -> &'static str {
     match code {
         Some(CloseCode::Away) => "the service stops",
@@ -82,8 +82,8 @@ fn is_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
 }
 
-/// The memory limits of one connection. By default, the library buffers up to 64 MB
-/// of a message, and an unlimited amount of data that a slow peer doesn't read.
+/// The memory limits of one connection. By default, the library buffers up to 64 MB of
+/// a message, and an unlimited amount of outgoing data for a peer that doesn't read.
 fn limits() -> Config {
     Config {
         max_message_size: Some(MAX_MESSAGE_BYTES),

@@ -1,4 +1,4 @@
-//! `GET /price/<id>`: one record, by its id, with its price.
+//! `GET /price/<id>`: reads one record by its id, together with its price.
 
 use rocket::{
     State, get,
@@ -23,7 +23,7 @@ pub struct PricedRecord {
 // ANCHOR: price
 /// Responds with the record and its price. Otherwise 400 and 404 as for `/read/<id>`, 502 if
 /// there is no price, 503 if the database doesn't answer or too many requests are waiting for
-/// prices, 504 if the price takes too long.
+/// prices, or 504 if the price takes too long.
 #[get("/price/<id>")]
 pub async fn price(
     _key: ApiKey,
@@ -38,11 +38,11 @@ pub async fn price(
     }
 }
 
-/// Fetches the record and the price concurrently. If there is no record,
-/// `try_join!` returns that error at once, and drops the call for the price.
+/// Fetches the record and the price concurrently. If the record doesn't exist,
+/// `try_join!` returns `NotFound` at once, and drops the call for the price.
 async fn with_price(id: i32, database: &Database, prices: &Prices) -> Result<PricedRecord, Error> {
     let record = find(id, database);
-    // A failed price must not end `try_join!` early: if the record doesn't exist, that error wins.
+    // `Ok`, so that a failed call doesn't end `try_join!` early: a missing record takes precedence.
     let price = async { Ok(prices.of(id).await) };
     let (record, cents) = try_join!(record, price)?;
     let cents = cents?;

@@ -1,4 +1,4 @@
-//! The room: which peers are in it, and how a message gets to one of them or to all others.
+//! The room: the connected peers, and the delivery of messages to one of them or to all others.
 
 #![expect(dead_code, reason = "delete this line once there are seats")]
 
@@ -13,7 +13,7 @@ use rocket::tokio::sync::{mpsc, oneshot};
 use crate::settings::PeerSettings;
 
 // ANCHOR: room
-/// All peers that are connected.
+/// All connected peers, by name.
 pub struct Room {
     seats: Mutex<HashMap<String, Seat>>,
     /// The maximum number of messages in a peer's inbox.
@@ -22,10 +22,10 @@ pub struct Room {
     pub ping_period: Duration,
 }
 
-/// The room's side of a peer.
+/// A peer as the room sees it: the sending halves of the peer's channels.
 struct Seat {
     inbox: mpsc::Sender<Arc<str>>,
-    /// Never used to send. Dropping the sender tells the peer that the room has removed it.
+    /// Never used to send: the room drops the sender to resolve `Peer::removed`.
     _taken: oneshot::Sender<()>,
 }
 
@@ -53,7 +53,7 @@ impl Room {
         }
     }
 
-    /// Lets a peer in. Returns `None` if another peer in the room has this name.
+    /// Adds a peer to the room. Returns `None` if another peer in the room has this name.
     pub fn enter(&self, name: &str) -> Option<Peer<'_>> {
         if self.seats().contains_key(name) {
             return None;
@@ -61,14 +61,14 @@ impl Room {
         todo!("an inbox of {} messages, and a seat for {name}", self.queue)
     }
 
-    /// Puts a message into a peer's inbox, and returns whether that worked.
-    /// Never waits: a peer whose inbox is full isn't reading, and is removed.
+    /// Puts a message into a peer's inbox, and returns whether that succeeded. Never
+    /// waits: if the inbox is full, the peer isn't reading, so the room removes it.
     pub fn send(&self, to: &str, message: Arc<str>) -> bool {
         todo!("{message} for {to}, or no seat for {to} any more")
     }
 
-    /// Puts a message into the inboxes of all peers but the sender, and returns the number
-    /// of peers in the room. The sender counts as well, so that no message is free.
+    /// Puts a message into the inboxes of all other peers. Returns the number of inboxes to charge
+    /// for: one per peer in the room, including the sender, so that no message is free.
     pub fn broadcast(&self, from: &str, message: &Arc<str>) -> usize {
         todo!("{message} for everybody but {from}")
     }
@@ -82,7 +82,7 @@ impl Drop for Peer<'_> {
     fn drop(&mut self) {
         self.inbox.close();
         let mut seats = self.room.seats();
-        // If the room has removed this peer, a new peer with an open inbox may have the name by now.
+        // If the room removed this peer, the name may belong to a new peer by now, with an open inbox.
         if seats
             .get(&self.name)
             .is_some_and(|seat| seat.inbox.is_closed())

@@ -1,20 +1,20 @@
-//! The backfill: gives a time to the visits that have none.
+//! The backfill: sets `visited_at` on the visits that have no time yet.
 
 use std::time::Duration;
 
 use sqlx::PgConnection;
 
-/// The maximum number of rows per transaction: locked until it ends, redone if it is aborted.
+/// The maximum number of rows that a transaction keeps locked, and has to redo after an abort.
 const BATCH: i64 = 1000;
 
-/// The minimum pause after a batch, and the pause before locked rows are tried again.
+/// `REST`: the minimum pause after a batch. `AGAIN`: the pause before locked rows are retried.
 const REST: Duration = Duration::from_millis(20);
 const AGAIN: Duration = Duration::from_millis(500);
 
 // ANCHOR: backfill
-/// Returns when every visit has a time.
+/// Backfills batch by batch, and returns when every visit has a time.
 ///
-/// The rows themselves show what is left to do. So the backfill resumes
+/// The rows themselves show what is left to do, so the backfill resumes
 /// where it was interrupted, and several instances can share the work.
 ///
 /// # Errors
@@ -26,8 +26,8 @@ pub async fn run(connection: &mut PgConnection) -> sqlx::Result<()> {
     )
 }
 
-/// Backfills the next visits after this id with the time of release 2's first migration: they
-/// happened then or earlier. Returns the last id, or `None` if no unlocked visits are left.
+/// Backfills the next visits after this id with the time of release 2's first migration: none
+/// of them happened later. Returns the last id, or `None` if there are no more unlocked visits.
 async fn batch(connection: &mut PgConnection, after: i64) -> sqlx::Result<Option<i32>> {
     todo!("a time for the next {BATCH} visits after {after}, by {connection:?}")
 }

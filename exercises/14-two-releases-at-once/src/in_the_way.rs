@@ -3,8 +3,8 @@
 use sqlx::{Connection, PgConnection};
 
 // ANCHOR: in-the-way
-/// The sessions that hold a lock on `records`, oldest transaction
-/// first. They tell an operator why a release doesn't become ready.
+/// Lists the sessions that hold a lock on `records`, oldest transaction first,
+/// so that an operator can see why a release doesn't become ready.
 ///
 /// # Errors
 /// The database does not answer.

@@ -1,11 +1,11 @@
-//! The index of the visits without a time. The backfill uses it to find the next rows
-//! and to count the remaining ones. The index is dropped together with the old column.
+//! The partial index on the visits without a time. The backfill uses the index to find the next
+//! rows and to count the remaining ones. Dropping the old column also drops the index.
 
 use std::time::Duration;
 
 use sqlx::PgConnection;
 
-/// The advisory lock for building the index. Any number will do: the service has no other lock.
+/// The advisory lock key for building the index: arbitrary, but used for nothing else.
 const BUILDING: i64 = 19;
 
 /// How long to wait before the next attempt to get the lock.

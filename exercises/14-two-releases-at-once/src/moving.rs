@@ -1,4 +1,4 @@
-//! The background work of an instance of release 2, until every visit has a time.
+//! The background work of release 2: the index and the backfill, until every visit has a time.
 
 use sqlx::{ConnectOptions, PgConnection, postgres::PgConnectOptions};
 
@@ -6,8 +6,8 @@ use crate::{backfill, index};
 
 // ANCHOR: moving
 // ANCHOR: bring-along
-/// Builds the index, then backfills the new column. Uses a connection of its own,
-/// outside of the pool for requests, and closes it at once if there is nothing to do.
+/// Builds the index, then backfills the new column. Opens a new connection outside
+/// of the request pool, and closes it at once if there is nothing to do.
 ///
 /// # Errors
 /// The database does not answer. Committed batches stay committed.
@@ -21,7 +21,7 @@ pub async fn bring_along(database: &PgConnectOptions) -> sqlx::Result<()> {
 }
 // ANCHOR_END: bring-along
 
-/// The number of visits left to backfill: 0 before the expand and after the contract step.
+/// The number of visits left to backfill: 0 before the expand step and after the contract step.
 ///
 /// # Errors
 /// The database does not answer.
@@ -43,7 +43,7 @@ pub async fn undated(connection: &mut PgConnection) -> sqlx::Result<i64> {
         .await
 }
 
-/// Whether the contract step hasn't run yet.
+/// Whether the old column still exists, because the contract step hasn't run yet.
 ///
 /// # Errors
 /// The database does not answer.

@@ -1,12 +1,12 @@
-//! The handlers' SQL, each statement for the old column and for the new one.
+//! The handlers' SQL: each statement in two forms, for the old column and for the new column.
 
 // ANCHOR: visited-from
-/// The column that tells whether a record was visited, as chosen with `VISITED_FROM`.
+/// The column that tells whether a record was visited. Chosen with `VISITED_FROM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisitedFrom {
-    /// The flag of release 1.
+    /// The boolean column of release 1.
     Visited,
-    /// The time of the first visit, which release 2 introduces.
+    /// The time of the first visit, in the column that release 2 adds.
     VisitedAt,
 }
 
@@ -22,8 +22,8 @@ impl VisitedFrom {
 // ANCHOR_END: visited-from
 
 // ANCHOR: statement
-/// A statement in both forms. The form for the new column doesn't name the old one, so it still
-/// works after the old column has been dropped.
+/// A statement in both forms. The form for the new column doesn't mention the old column, so
+/// it still works after the old column has been dropped.
 pub struct Statement {
     visited: &'static str,
     visited_at: &'static str,
@@ -40,7 +40,7 @@ impl Statement {
 }
 // ANCHOR_END: statement
 
-/// Checks that the columns that the service needs exist. Reads no rows.
+/// Fails if a column that the service needs is missing. Reads no rows.
 pub const NEEDED: Statement = Statement {
     visited: "SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0",
     visited_at: "SELECT id, value, odd, divisible_by_3, visited_at FROM records LIMIT 0",
@@ -70,7 +70,7 @@ pub const EXPORT: Statement = Statement {
     visited_at: "",
 };
 
-/// Marks one record as visited. A repeated visit keeps the time of the first one.
+/// Marks one record as visited. A repeated visit keeps the time of the first visit.
 pub const VISIT: Statement = Statement {
     visited: "UPDATE records SET visited = true WHERE id = $1 \
               RETURNING id, value, odd, divisible_by_3, visited",

@@ -1,14 +1,14 @@
-//! Errors in words, for the log.
+//! Formats errors, with their causes, for the log.
 
 use std::{error::Error, iter};
 
 // ANCHOR: with-causes
-/// The error and its causes, in one line.
+/// The error and its causes, on one line.
 pub fn with_causes(error: &dyn Error) -> String {
     let mut line = error.to_string();
     for cause in iter::successors(error.source(), |&cause| cause.source()) {
         let cause = cause.to_string();
-        // Many sqlx errors already end with the text of their cause.
+        // The messages of many sqlx errors already end with the message of their cause.
         if !line.ends_with(&cause) {
             line = format!("{line}: {cause}");
         }

@@ -1,16 +1,16 @@
-//! `GET /health`: the process is alive. It calls no other service, so none can make it fail.
+//! `GET /health`: the liveness check. It calls no other service, so no outage can make it fail.
 
 use rocket::{get, serde::json::Json};
 use serde::Serialize;
 
 // ANCHOR: health
-/// The body of the answer.
+/// The body of the response.
 #[derive(Serialize)]
 pub struct Health {
     status: &'static str,
 }
 
-/// Answers 200, always.
+/// Always answers 200.
 #[get("/health")]
 pub fn health() -> Json<Health> {
     Json(Health { status: "ok" })

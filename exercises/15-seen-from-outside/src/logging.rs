@@ -11,7 +11,7 @@ use crate::rocket_log;
 // ANCHOR: logging
 /// Sets up the log and the telemetry. `heard` filters the log lines.
 ///
-/// Your task: add a second layer that creates spans with `tracer`, not filtered by `heard`.
+/// Your task: add a second layer that creates spans with `tracer`, without the filter `heard`.
 pub fn start(heard: Targets, _tracer: SdkTracer) {
     let lines = fmt::layer()
         .json()

@@ -1,4 +1,4 @@
-//! The metrics across all requests: their number, their duration, and how many are in progress.
+//! The request metrics: how many requests came, how long they took, and how many are active.
 
 use rocket::{
     Data, Request, Response, async_trait,
@@ -12,7 +12,7 @@ const SECONDS: [f64; 14] = [
 ];
 
 // ANCHOR: measures
-/// Measures requests per route. Measured per path, each id would be a time series of its own.
+/// Measures requests per route, because per path, each id would create a new time series.
 pub struct Measures;
 
 impl Measures {
@@ -31,7 +31,7 @@ impl Fairing for Measures {
         }
     }
 
-    /// Your task: count this request as active until it ends, whichever way it ends.
+    /// Your task: count this request as active until it ends, however it ends.
     async fn on_request(&self, _request: &mut Request<'_>, _data: &mut Data<'_>) {}
 
     /// Your task: record the duration of the request, with its route and the response status.

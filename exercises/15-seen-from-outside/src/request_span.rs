@@ -1,5 +1,5 @@
-//! The span of a request, from its start to its end, and the wrapper that runs each handler in
-//! it. Every log line inside has the request id and the trace id, even lines from libraries.
+//! The span of a request, and the wrapper that runs each handler inside that span. Every log
+//! line in the span has the request id and the trace id, even lines from libraries.
 
 use rocket::{
     Data, Request, Route, async_trait,
@@ -13,8 +13,8 @@ use crate::request_id::RequestId;
 // ANCHOR: request-span
 /// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
 ///
-/// Your task: give the span a name, a kind, attributes, and the parent
-/// that `trace_context` finds. The log lines need the trace id as well.
+/// Your task: give the span a name, a kind, attributes, and the parent that
+/// `trace_context` extracts. Also record the trace id, for the log lines.
 pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     request.local_cache(|| error_span!("request", request_id = %RequestId::of(request)))
 }
@@ -34,8 +34,8 @@ pub fn route_of(request: &Request<'_>) -> Option<String> {
 // ANCHOR_END: request-span
 
 // ANCHOR: in-span
-/// The handler of a route, run in the span of its request. Guards, and the responder that turns
-/// the result into an answer, run there too: Rocket's macros put them into the handler.
+/// Runs a route's handler in the span of the request. Guards, and the responder that turns the
+/// result into a response, run there too: Rocket's macros make them part of the handler.
 #[derive(Clone)]
 struct InSpan(Box<dyn Handler>);
 
@@ -47,8 +47,8 @@ impl Handler for InSpan {
     }
 }
 
-/// Runs the handlers of these routes in spans. A fairing can't do this: it runs before a
-/// handler and after it, but can't wrap it.
+/// Runs the handlers of these routes in spans. A fairing can't do this: it runs before and
+/// after a handler, but can't wrap the handler.
 pub fn in_spans(mut routes: Vec<Route>) -> Vec<Route> {
     for route in &mut routes {
         route.handler = Box::new(InSpan(route.handler.clone()));

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::{exporter::OnTheRuntime, settings::TelemetrySettings};
 
-/// The reason why there is no telemetry.
+/// The reason why telemetry can't be set up.
 #[derive(Debug, Error)]
 pub enum NoTelemetry {
     #[error("OTEL_EXPORTER_OTLP_ENDPOINT cannot be used: {0}")]
@@ -24,7 +24,7 @@ pub enum NoTelemetry {
 }
 
 // ANCHOR: exporters
-/// The exporters to the collector. They read the variables `OTEL_EXPORTER_…` themselves.
+/// The exporters to the collector. They read the `OTEL_EXPORTER_…` variables themselves.
 #[expect(dead_code, reason = "your telemetry needs it; then delete this")]
 struct Exporters {
     spans: SpanExporter,
@@ -57,15 +57,15 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Starts the exporting threads. The SDK itself reads the `OTEL_…` variables that set how often
-    /// and how much they send.
+    /// Starts the threads that export. How often and how much they send is set in `OTEL_…`
+    /// variables, which the SDK reads itself.
     pub fn start(settings: &TelemetrySettings) -> Result<Telemetry, NoTelemetry> {
         let _exporters = Exporters::new(settings)?;
         let share = Sampler::TraceIdRatioBased(settings.share);
         let service = Resource::builder()
             .with_service_name(settings.service_name.clone())
             .build();
-        // Your task: send and expose metrics, send spans, and follow the caller's sampling decision.
+        // Your task: send and expose metrics, send spans, and respect the caller's sampling decision.
         Ok(Telemetry {
             metrics: SdkMeterProvider::builder()
                 .with_resource(service.clone())

@@ -18,7 +18,7 @@ pub struct Visits {
     ids: Vec<i32>,
 }
 
-/// The body of the answer: the number of distinct records in the request.
+/// The body of the response: the number of distinct records in the request.
 #[derive(Serialize)]
 pub struct Visited {
     visited: usize,
@@ -26,8 +26,8 @@ pub struct Visited {
 // ANCHOR_END: bodies
 
 // ANCHOR: visits
-/// Marks the records with these ids as visited, and returns how many there are. Nothing changes
-/// if one of the records doesn't exist (404) or the body is invalid (400, 413, 415, 422).
+/// Marks the records with these ids as visited, and returns the number of records. Nothing
+/// changes if a record doesn't exist (404) or the body is invalid (400, 413, 415, 422).
 #[post("/visits", data = "<visits>")]
 pub async fn visits(
     _key: ApiKey,
@@ -65,9 +65,9 @@ pub async fn visits(
 
 // ANCHOR: mark
 /// Marks all of these records and returns an empty list, or marks none and returns the ids that
-/// no record has. The ids are in ascending order, without duplicates.
+/// no record has. `ids` must be in ascending order, without duplicates.
 ///
-/// The records are locked first, in ascending order, so two requests for the same records can't
+/// Locks the records in ascending order first, so two requests for the same records can't
 /// deadlock. If the order differed, each request could hold a lock that the other waits for.
 async fn mark(connection: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i32>> {
     let mut transaction = connection.begin().await?;

@@ -1,11 +1,11 @@
-//! The header that carries a token: `Authorization: Bearer …`.
+//! Reads the bearer token from the header `Authorization: Bearer …`.
 
 use rocket::Request;
 
 use crate::refused::Refused;
 
 // ANCHOR: bearer
-/// The bearer token of a request, or `None` if it has no token or different credentials.
+/// The bearer token of a request, or `None` if no header is sent or it uses a different scheme.
 ///
 /// # Errors
 /// There are several `Authorization` headers, or the header has no token.

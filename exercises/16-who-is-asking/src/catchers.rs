@@ -1,4 +1,4 @@
-//! The catchers: the answers to requests that no handler could answer.
+//! The catchers: the responses to requests that no handler has answered.
 
 use rocket::{Request, catch, http::Status};
 use tracing::error;
@@ -6,20 +6,20 @@ use tracing::error;
 use crate::{problem::Problem, refused::Refusal, request_span::request_span};
 
 // ANCHOR: catchers
-/// Responds to a request that Rocket couldn't parse, or whose `Authorization` is malformed.
+/// Responds to a request that can't be parsed, or whose `Authorization` header is malformed.
 #[catch(400)]
 pub fn malformed(request: &Request<'_>) -> Result<Refusal, Problem> {
     let malformed = || Problem::new(Status::BadRequest, "the request is malformed");
     Refusal::of(request).ok_or_else(malformed)
 }
 
-/// Answers when no route has the path.
+/// Responds when no route matches the path.
 #[catch(404)]
 pub fn nothing_here() -> Problem {
     Problem::new(Status::NotFound, "there is nothing at this path")
 }
 
-/// Responds to every other failure, most importantly a handler that panicked (500).
+/// Responds to every other failure, above all to a panic in a handler (500).
 #[catch(default)]
 pub fn unexpected(status: Status, request: &Request<'_>) -> Problem {
     error!(parent: request_span(request), "no handler has answered: {status}");

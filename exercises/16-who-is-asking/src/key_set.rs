@@ -24,7 +24,7 @@ pub struct KeySet(HashMap<String, Arc<Key>>);
 
 // ANCHOR: key-set
 impl KeySet {
-    /// The usable keys of this set. An unusable one doesn't affect the others.
+    /// Keeps the usable keys of this set. An unusable key is skipped, without affecting the others.
     pub fn of(keys: Vec<Value>) -> KeySet {
         let keys = keys.into_iter().filter_map(|key| {
             let jwk = serde_json::from_value(key).ok()?;
@@ -42,9 +42,9 @@ impl KeySet {
     }
 }
 
-/// The key with its id, or `None` if it has no id or isn't meant for signing tokens.
+/// The key and its id, or `None` if the key has no id or can't be used to verify tokens.
 fn usable(jwk: &Jwk) -> Option<(String, Arc<Key>)> {
-    // Too permissive: most members of a JWK restrict its use, and are ignored here.
+    // Too permissive: most members of a JWK restrict its use, but this code ignores them.
     let algorithm = match &jwk.algorithm {
         AlgorithmParameters::RSA(_) => Algorithm::RS256,
         AlgorithmParameters::EllipticCurve(_) => Algorithm::ES256,

@@ -1,4 +1,4 @@
-//! The issuer's keys, cached: renewed in the background, and fetched on demand when a token
+//! The cache of the issuer's keys: renewed in the background, and fetched on demand if a token
 //! names an unknown key.
 
 use std::{
@@ -22,13 +22,13 @@ use crate::{
 };
 
 // ANCHOR: keys
-/// The keys, shared by all requests.
+/// The issuer's keys, cached for all requests.
 #[expect(dead_code, reason = "delete this line once all of it is used")]
 pub struct Keys {
     issuer: Issuer,
     /// The issuer's last valid response. Locked only briefly, never across an `.await`.
     last: RwLock<Option<Fetched>>,
-    /// Held during a fetch. Contains the time of the last fetch that an unknown key caused.
+    /// Locked during a fetch. Holds the time of the last fetch that an unknown key id caused.
     asking: Mutex<Option<Instant>>,
     renewal: Duration,
     cooldown: Duration,
@@ -48,7 +48,7 @@ struct Fetched {
 // ANCHOR_END: keys
 
 impl Keys {
-    /// Holds no keys until the first fetch.
+    /// Creates an empty cache, which the first fetch fills.
     pub fn new(settings: &TokenSettings) -> Keys {
         Keys {
             issuer: Issuer::new(settings),
@@ -61,12 +61,12 @@ impl Keys {
     }
 
     // ANCHOR: get
-    /// The key with this id. An unknown id triggers a fetch, unless there was one a moment ago.
+    /// The key with this id. An unknown id triggers a fetch, but at most one per cooldown.
     ///
     /// # Errors
     /// The issuer has no such key, or its last valid response is too old.
     pub async fn get(&self, kid: &str) -> Result<Arc<Key>, Refused> {
-        // Fetches the keys for each token: correct, but slow, and a load on the issuer.
+        // Fetches the keys for every token: correct, but slow, and too much load for the issuer.
         self.fetch().await;
         match self.current() {
             None => Err(Refused::NoKeys),
@@ -83,13 +83,13 @@ impl Keys {
     // ANCHOR_END: get
 
     // ANCHOR: renew
-    /// Renews the keys until the service is told to stop.
+    /// Renews the keys until the service shuts down.
     async fn renew_until(&self, shutdown: Shutdown) {
-        // Nothing is renewed yet.
+        // Only waits for the shutdown: no keys are renewed yet.
         shutdown.await;
     }
 
-    /// Fetches the keys. They replace the cached keys, so a withdrawn key is no longer valid.
+    /// Fetches the keys. They replace the cached keys, so a withdrawn key is no longer accepted.
     /// If the fetch fails, the cached keys stay.
     async fn fetch(&self) {
         let at = Instant::now();
@@ -105,7 +105,7 @@ impl Keys {
     // ANCHOR_END: renew
 }
 
-/// Renews the keys in the background, from the start of the service to its end.
+/// A fairing that renews the keys in the background, from liftoff to shutdown.
 pub fn renewed_on_liftoff(keys: &Arc<Keys>) -> AdHoc {
     let keys = Arc::clone(keys);
     AdHoc::on_liftoff("renewal of keys", move |rocket| {

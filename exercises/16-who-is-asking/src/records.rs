@@ -11,7 +11,7 @@ use crate::{
 };
 
 // ANCHOR: page
-/// One page. `next` is the `after` of the page that follows, if there is one.
+/// One page. `next` is the value of `after` for the following page, if there is one.
 #[derive(Serialize)]
 pub struct Page {
     records: Vec<Record>,
@@ -21,7 +21,7 @@ pub struct Page {
 // ANCHOR_END: page
 
 // ANCHOR: page-query
-/// The page that a client asks for.
+/// The page that a client requests.
 #[derive(FromForm)]
 pub struct PageQuery {
     /// The page begins after this id.
@@ -32,7 +32,7 @@ pub struct PageQuery {
     limit: u16,
 }
 
-/// Describes what is wrong with a query, one error at a time.
+/// Describes the first invalid parameter of a query.
 impl From<form::Errors<'_>> for Error {
     fn from(errors: form::Errors<'_>) -> Error {
         Error::BadRequest(if errors.iter().any(|error| error.is_for("after")) {
@@ -49,7 +49,7 @@ impl From<form::Errors<'_>> for Error {
 /// `after` or `limit` is invalid, 503 if the database doesn't answer.
 ///
 /// Keyset pagination: the page starts at a key, not at an offset. The index leads straight to
-/// the key, however far back it is, and rows that come or go before it don't shift the page.
+/// the key, however far back it is, and inserted or deleted earlier rows don't shift the page.
 #[get("/records?<page..>")]
 pub async fn records(
     _caller: Allowed<ReadRecords>,

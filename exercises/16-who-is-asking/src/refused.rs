@@ -1,4 +1,4 @@
-//! Why a request was refused: the answer for the client, and the details for the log.
+//! Why a request was refused: the response for the client, and the details for the log.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::{api_key, problem::Problem};
 /// Why a request was refused. Rocket logs this in its debug form, so it contains no token or key.
 #[derive(Debug, Clone, Copy, Error)]
 pub enum Refused {
-    /// There's neither a token nor a valid key.
+    /// The request has neither a token nor a valid key.
     #[error(
         "an access token is required, in the header Authorization, or a valid API key, in the \
          header X-API-Key or the query parameter api_key"
@@ -26,13 +26,13 @@ pub enum Refused {
     /// There are several `Authorization` headers, or the header has no token.
     #[error("the header Authorization must be there once, with one token")]
     Unclear,
-    /// The token is invalid. The reason is for the log: the client isn't told.
+    /// The token is invalid. The reason is logged, but not sent to the client.
     #[error("the access token is not valid")]
     Token(Reason),
     /// The token is valid, but lacks this scope.
     #[error("the access token lacks the scope {0}")]
     Scope(&'static str),
-    /// There is no key of the issuer to verify a token with.
+    /// No keys of the issuer are available to verify the token with.
     #[error("the keys of the issuer are not available")]
     NoKeys,
     /// The API key guard refused the request, for this reason.
@@ -87,7 +87,7 @@ impl Refused {
         }
     }
 
-    /// The `WWW-Authenticate` challenges of the response, as RFC 6750 defines them.
+    /// The `WWW-Authenticate` challenges of the response. RFC 6750 defines those for tokens.
     fn challenges(self) -> Vec<String> {
         let bearer = r#"Bearer realm="records""#;
         let error = |error| vec![format!(r#"{bearer}, error="{error}""#)];
@@ -104,8 +104,8 @@ impl Refused {
 }
 
 // ANCHOR: refuse
-/// Returned by a guard to refuse a request. Logs why a token was
-/// refused, and stores the refusal for the catcher that responds.
+/// Creates the outcome with which a guard refuses a request. Logs why a token
+/// was refused, and stores the refusal for the catcher that responds.
 pub fn refuse<T>(request: &Request<'_>, refused: Refused) -> Outcome<T, Refused> {
     match refused {
         Refused::Token(reason) => info!("token refused: {reason}"),
@@ -120,7 +120,7 @@ pub fn refuse<T>(request: &Request<'_>, refused: Refused) -> Outcome<T, Refused>
 pub struct Refusal(Refused);
 
 impl Refusal {
-    /// The refusal of this request, if a guard has refused it.
+    /// The refusal of this request, if a guard has stored one.
     pub fn of(request: &Request<'_>) -> Option<Refusal> {
         request.local_cache(|| None::<Refused>).map(Refusal)
     }
@@ -138,13 +138,13 @@ impl<'r> Responder<'r, 'static> for Refusal {
     }
 }
 
-/// Answers when a guard has found that a scope is missing.
+/// Responds if a guard has found that the token lacks a scope.
 #[catch(403)]
 pub fn forbidden(request: &Request<'_>) -> Option<Refusal> {
     Refusal::of(request)
 }
 
-/// Answers when a guard has no keys to verify a token with.
+/// Responds if a guard has no keys to verify a token with.
 #[catch(503)]
 pub fn no_keys(request: &Request<'_>) -> Option<Refusal> {
     Refusal::of(request)

@@ -19,14 +19,14 @@ use crate::{
 /// The maximum length of a token, in bytes.
 const MAX_TOKEN_BYTES: usize = 8192;
 
-/// The claims of a token about its bearer.
+/// The claims that this service itself reads from a token.
 #[derive(Deserialize)]
 struct Claims {
     sub: Option<String>,
     scope: Option<String>,
 }
 
-/// The verifier of access tokens.
+/// Verifies access tokens.
 #[expect(
     dead_code,
     reason = "delete this line once issuer, audience and leeway are compared"
@@ -39,7 +39,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Accepts tokens of this issuer, for this audience, verified with these keys.
+    /// Accepts tokens from this issuer, for this audience, verified with these keys.
     pub fn new(settings: &TokenSettings, keys: Arc<Keys>) -> Tokens {
         Tokens {
             keys,
@@ -62,7 +62,7 @@ impl Tokens {
         let kid = header.kid.ok_or(Refused::Token(Reason::Key))?;
         let key = self.keys.get(&kid).await?;
 
-        // Many examples do it like this, but it accepts tokens that must be refused.
+        // Many examples verify tokens like this, but it accepts tokens that must be refused.
         let validation = Validation::new(header.alg);
         let decoded = decode::<Object<Claims>>(token, &key.decoding, &validation);
         let Object(claims) = decoded.map_err(|error| reason(&error))?.claims;
@@ -75,7 +75,7 @@ impl Tokens {
 }
 
 // ANCHOR: reason
-/// One word per library error, for the log: the error's message may repeat parts of the token.
+/// Maps a library error to one word for the log: its message could repeat parts of the token.
 fn reason(error: &Error) -> Refused {
     Refused::Token(match error.kind() {
         ErrorKind::InvalidAlgorithm => Reason::Algorithm,

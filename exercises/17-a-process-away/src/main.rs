@@ -1,5 +1,5 @@
-//! The program: reads a text from its argument or from standard
-//! input, and writes its QR code to standard output as a PNG image.
+//! The program: reads text from an argument or from standard input,
+//! and writes a QR code of the text to standard output as a PNG image.
 
 mod qr;
 
@@ -27,7 +27,7 @@ enum Error {
 }
 
 impl Error {
-    /// 2 if a different text could work, otherwise 1.
+    /// 2 if the input is at fault, so that different input could work; otherwise 1.
     fn exit_code(&self) -> ExitCode {
         todo!("2 or 1 for {self:?}")
     }
@@ -35,7 +35,7 @@ impl Error {
 // ANCHOR_END: error
 
 // ANCHOR: main
-/// Standard output is for the image alone: messages go to standard error.
+/// Writes only the image to standard output: messages go to standard error.
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! The functions for the host. Only numbers cross the boundary, so bytes go through memory.
+//! The exported functions. Only numbers cross the boundary, so bytes are passed in memory.
 #![expect(
     unsafe_code,
     reason = "what comes over this border are addresses, and nobody checks them"
@@ -9,18 +9,18 @@ mod qr;
 use std::str;
 
 // ANCHOR: border
-/// The result of [`qr_png`] if there is no image: Rust never allocates anything at address 0.
+/// [`qr_png`] returns this if there is no image: Rust never allocates anything at address 0.
 #[expect(dead_code, reason = "delete this line once it is returned")]
 const NO_IMAGE: u64 = 0;
 
-/// Allocates bytes that the host will write, and will free with [`qr_free`].
+/// Allocates memory that the host writes to, and must free with [`qr_free`].
 #[unsafe(no_mangle)]
 pub extern "C" fn qr_alloc(length: usize) -> *mut u8 {
     handed_over(vec![0; length])
 }
 
-/// Draws the QR code of a text, and returns the image: its address in the upper half of
-/// the number, its length in the lower half. The host frees the image with [`qr_free`].
+/// Draws the QR code of a text. Returns the address of the image in the upper 32 bits, and
+/// its length in the lower 32 bits. The host must free the image with [`qr_free`].
 ///
 /// # Safety
 /// `text` must not be null, and must point to `length` initialized bytes of one

@@ -1,4 +1,4 @@
-// Draws QR codes with a function of a native library: copies the text off the heap, and the image back.
+// Draws QR codes with a native library: copies the text out of the JVM's heap, and the image back in.
 package workshop.qrcode
 
 import workshop.records.QrCodes

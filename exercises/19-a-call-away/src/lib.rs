@@ -29,7 +29,7 @@ impl Bytes {
     }
 }
 
-/// The outcome of a call; the numbers are part of the interface.
+/// The outcome of a call. The numbers are part of the ABI.
 #[repr(i32)]
 pub enum Outcome {
     Drawn = 0,
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Byte
 /// Frees bytes that a function of this library has handed over.
 ///
 /// # Safety
-/// - `data` and `length` must be those of one [`Bytes`] of this library: a whole allocation.
+/// - `data` and `length` must come from one [`Bytes`] of this library: one whole allocation.
 /// - The bytes must be freed only once, and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
 }
 // ANCHOR_END: border
 
-/// The QR code of these bytes, or the reason why there is none: they may not be UTF-8.
+/// The QR code of these bytes, or the reason why there is none, such as invalid UTF-8.
 #[expect(dead_code, reason = "delete this line once it is called")]
 fn draw(text: &[u8]) -> Result<Vec<u8>, Outcome> {
     let text = str::from_utf8(text).map_err(|_| Outcome::NotUtf8)?;

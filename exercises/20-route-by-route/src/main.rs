@@ -1,4 +1,4 @@
-//! The service: it has one of the routes of the Kotlin service, `/qrcode`.
+//! The service, which takes over one route of the Kotlin service: `/qrcode`.
 
 mod catchers;
 mod causes;
@@ -34,7 +34,7 @@ async fn main() -> ExitCode {
     start::launch(service(&settings)).await
 }
 
-/// Puts the service together. Nothing listens yet.
+/// Assembles the service, but doesn't start it: nothing listens yet.
 fn service(settings: &Settings) -> Rocket<Build> {
     rocket::custom(settings.rocket())
         .attach(RequestLog)

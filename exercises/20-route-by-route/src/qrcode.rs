@@ -1,4 +1,4 @@
-//! `GET /qrcode?text=`: the text as a QR code, without a key.
+//! `GET /qrcode?text=`: draws the text as a QR code. Needs no key.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use crate::{error::Error, qr, text::Text};
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 // ANCHOR: qrcode
-/// Responds with the code as an image. Otherwise answers 400 for
+/// Responds with the QR code as a PNG image. Answers 400 for
 /// an invalid text, and 503 if the image isn't ready in time.
 #[get("/qrcode")]
 pub async fn qrcode(text: Result<Text, Error>) -> Result<(ContentType, Vec<u8>), Error> {
     let Text(text) = text?;
-    // Fine for one request, but not for two hundred at the same time.
+    // Blocks the thread: fine for one request, but not for two hundred at the same time.
     let image = qr::png(&text).map_err(|error| Error::Unavailable(error.into()))?;
     Ok((ContentType::PNG, image))
 }

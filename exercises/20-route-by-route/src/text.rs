@@ -1,4 +1,4 @@
-//! The text to draw, from the query.
+//! The text to draw, read from the query string.
 
 use rocket::{
     Request, async_trait,
@@ -8,7 +8,7 @@ use rocket::{
 
 use crate::error::Error;
 
-/// Bytes of UTF-8, not characters: each character takes one to four bytes.
+/// The maximum length in bytes of UTF-8, not characters: a character takes one to four bytes.
 pub const MAX_TEXT_BYTES: usize = 512;
 
 // ANCHOR: text
@@ -50,7 +50,7 @@ fn encoded_parameter<'r>(request: &'r Request<'_>, name: &str) -> Option<&'r Raw
         .map(|(_, value)| value)
 }
 
-/// Strict: Rocket's own decoding turns invalid UTF-8 into `�`, and keeps stray percent signs.
+/// Percent-decodes strictly: Rocket would turn invalid UTF-8 into `�`, and keep stray `%`s.
 fn decode_strictly(encoded: &RawStr) -> Result<String, Error> {
     let mut sequences = encoded.as_str().split('%').skip(1);
     if !sequences.all(begins_with_a_byte) {
@@ -62,7 +62,7 @@ fn decode_strictly(encoded: &RawStr) -> Result<String, Error> {
     }
 }
 
-/// Whether the text begins with two hexadecimal digits.
+/// Whether the string begins with two hexadecimal digits.
 fn begins_with_a_byte(text: &str) -> bool {
     let digits = text.as_bytes().get(..2);
     digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))

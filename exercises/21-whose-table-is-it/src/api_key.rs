@@ -1,5 +1,5 @@
-//! The API key: the valid keys, the request guard that lets only requests with a valid key
-//! pass, and the answer to all other requests.
+//! API keys: the configured keys, the request guard that admits only requests with one of them,
+//! and the response to all other requests.
 
 use rocket::{
     Request, catch,
@@ -12,7 +12,7 @@ use subtle::{Choice, ConstantTimeEq};
 use crate::problem::Problem;
 
 // ANCHOR: keys
-/// The configured keys. No `Debug`: they are secrets.
+/// The configured keys. `Debug` isn't implemented, because keys are secrets.
 pub struct ApiKeys(Vec<String>);
 
 impl ApiKeys {
@@ -21,8 +21,8 @@ impl ApiKeys {
         ApiKeys(keys)
     }
 
-    /// Whether this is one of the keys. Compares it with every key in constant time, to the last
-    /// byte, so that the time taken doesn't reveal how close a guess is.
+    /// Whether `key` is one of the configured keys. Compares it with all of them in constant time,
+    /// to the last byte, so that the time taken doesn't reveal how close a guess is.
     fn accept(&self, key: &str) -> bool {
         self.0
             .iter()
@@ -34,18 +34,18 @@ impl ApiKeys {
 // ANCHOR_END: keys
 
 // ANCHOR: guard
-/// Proof that a request has a valid key: a handler that takes an `ApiKey` runs only with one.
+/// Proof of a valid key: a handler that takes an `ApiKey` doesn't run for requests without one.
 /// The field is private, so only the guard below can create an `ApiKey`.
 pub struct ApiKey(());
 
-/// Why a request was refused. Rocket logs this in its debug form, so it contains no key.
+/// Why a request was refused. Rocket logs the `Debug` output, so this type contains no key.
 #[derive(Debug)]
 pub enum Refused {
     /// The request has neither the header nor the query parameter.
     Missing,
     /// The key isn't one of the configured keys.
     Wrong,
-    /// `main.rs` manages no `ApiKeys`.
+    /// Rocket's managed state has no `ApiKeys`: `main.rs` must add them.
     NotConfigured,
 }
 
@@ -68,7 +68,7 @@ impl<'r> FromRequest<'r> for ApiKey {
 }
 
 /// The decoded value of `?api_key=…`. Rocket's own `query_fields` would treat `api_key[0]` and
-/// `api_key.x` as the same name, because nested form fields are named like this.
+/// `api_key.x` as the same name, because it parses both as nested fields of a form.
 fn in_query<'r>(request: &'r Request<'_>) -> Option<&'r str> {
     let mut parameters = request.uri().query()?.segments();
     parameters
@@ -78,14 +78,14 @@ fn in_query<'r>(request: &'r Request<'_>) -> Option<&'r str> {
 // ANCHOR_END: guard
 
 // ANCHOR: unauthorized
-/// A problem with the `WWW-Authenticate` challenge that every 401 must have.
+/// A problem with the `WWW-Authenticate` challenge that every 401 must include.
 #[derive(Responder)]
 pub struct Unauthorized {
     problem: Problem,
     challenge: Header<'static>,
 }
 
-/// Answers when the guard has refused a request.
+/// Responds when the guard has refused a request.
 #[catch(401)]
 pub fn unauthorized() -> Unauthorized {
     Unauthorized {

@@ -1,4 +1,4 @@
-//! Applies one service's events to the other's table: each once, and none over a newer one.
+//! Applies one service's events to the other service's table: each once, and never a stale one.
 
 #![expect(dead_code, reason = "delete this line once `batch` applies events")]
 
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use sqlx::{FromRow, PgConnection, postgres::PgListener};
 
-/// The maximum number of events that are claimed together.
+/// The maximum number of events claimed in one transaction.
 const BATCH: i64 = 100;
 
 // ANCHOR: event
-/// A change to a record: it was visited, or a visit was taken back.
+/// A change to a record: it was marked as visited, or the mark was removed.
 #[derive(Debug, FromRow)]
 pub struct Event {
     pub seq: i64,
@@ -32,7 +32,7 @@ pub async fn batch(from: &mut PgConnection, to: &mut PgConnection) -> sqlx::Resu
 // ANCHOR_END: batch
 
 // ANCHOR: apply
-/// Applies one event, in one statement. An event that isn't newer than the last has no effect.
+/// Applies one event, in one statement, unless the record already has the event or a newer one.
 async fn apply(to: &mut PgConnection, event: &Event) -> sqlx::Result<()> {
     todo!("{event:?} to {to:?}, unless something newer was applied")
 }
@@ -45,8 +45,8 @@ fn is_poison(error: &sqlx::Error) -> bool {
 // ANCHOR_END: apply
 
 // ANCHOR: woken
-/// Returns at a notification of an event, or after `poll` at the latest: a
-/// listener that has lost its connection without noticing gets no notifications.
+/// Waits for a notification of an event, but returns after `poll` at the latest: a
+/// listener whose connection is silently lost gets no notifications.
 ///
 /// # Errors
 /// The database does not answer.

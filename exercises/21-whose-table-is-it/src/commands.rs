@@ -1,4 +1,4 @@
-//! Commands for the people who move visits: each runs to completion, and reports the outcome.
+//! The commands for moving visits: each runs to completion, and reports the outcome.
 
 use std::{fmt::Display, process::ExitCode};
 
@@ -8,9 +8,9 @@ use crate::{
     copy, end, own, ownership::Side, proof, settings::Settings, sharing::Databases, start,
 };
 
-/// The maximum number of ids that are named in a message.
+/// The maximum number of ids listed in a message.
 const NAMED: usize = 20;
-/// The advisory lock of a switch: only one runs at a time.
+/// The key of the advisory lock for a switch: only one switch runs at a time.
 const SWITCHING: i64 = 7_263_020;
 
 const USAGE: &str = "there is no such command; try copy, proof, own rust, own kotlin, or end";
@@ -65,7 +65,7 @@ async fn proven(databases: &Databases) -> Result<String, String> {
     Err(format!("{number} records differ, the first are {named}"))
 }
 
-/// Lists the first of these ids.
+/// Lists the first `NAMED` of these ids.
 fn named<'a>(ids: impl IntoIterator<Item = &'a i32>) -> String {
     let ids: Vec<String> = ids.into_iter().take(NAMED).map(i32::to_string).collect();
     ids.join(", ")

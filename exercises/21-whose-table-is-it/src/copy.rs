@@ -2,21 +2,21 @@
 
 use sqlx::PgConnection;
 
-/// The maximum number of rows that are copied at once.
+/// The maximum number of rows per batch.
 const BATCH: i64 = 1000;
 
 /// The result of a copy.
 #[derive(Debug, Default)]
 pub struct Copied {
-    /// How many visits were looked at.
+    /// The number of visits that were examined.
     pub looked_at: usize,
     /// The ids of visits whose record is missing from this service's table.
     pub unknown: Vec<i32>,
 }
 
 // ANCHOR: copy
-/// Copies every visit, unless an event was already applied to its record: the event is newer. A
-/// record that is missing from this table doesn't hold up the others.
+/// Copies every visit, unless an event was already applied to the record: events are newer.
+/// A record that is missing from this table doesn't stop the copy.
 ///
 /// # Errors
 /// One of the databases does not answer. Visits that were already copied stay copied.

@@ -1,4 +1,4 @@
-//! The proxy in front of the Kotlin service: forwards requests for data not owned here yet.
+//! The proxy for the Kotlin service: forwards requests for data that isn't owned here yet.
 
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,9 @@ use crate::{
     settings::Settings,
 };
 
-/// How long a visit waits for the end of a switch.
+/// How long a visit waits for a switch to end.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The pause between two attempts.
+/// The pause before a request is tried again during a switch.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Forwards requests for data that this service doesn't own.
@@ -46,11 +46,11 @@ pub struct Turn<'f> {
 }
 
 impl Turn<'_> {
-    /// Forwards a request. Returns `None` during a switch: then try this service again, since a
-    /// visit can safely be repeated.
+    /// Forwards a request. Returns `None` during a switch: the caller should then try this service
+    /// again, which is safe because visits are idempotent.
     ///
-    /// While nobody owns visits, nothing is forwarded: the other service
-    /// may already accept visits, but reads are still answered here.
+    /// While nobody owns visits, no request is forwarded, even if the other
+    /// service already accepts visits: reads are still answered here.
     ///
     /// # Errors
     /// The other service doesn't answer, or nobody owns visits for too long.

@@ -1,4 +1,4 @@
-//! The Kotlin service, over HTTP: for requests that it still answers, and for comparisons.
+//! The HTTP client of the Kotlin service, for forwarded requests and for comparisons.
 
 use std::{io::Cursor, time::Duration};
 
@@ -12,7 +12,7 @@ use rocket::{
 
 use crate::{error::Error, settings::Settings};
 
-/// The timeout of a request: Kotlin waits for a connection, and then as long for its database.
+/// The request timeout: Kotlin can wait for a connection, and then just as long for the query.
 const LIMIT: Duration = Duration::from_secs(3);
 
 /// How long to keep an idle connection: less than the ten seconds after which Kotlin closes it.
@@ -34,7 +34,7 @@ pub struct Passed {
 }
 
 impl Kotlin {
-    /// Opens no connection yet. Returns `None` if there is no Kotlin service.
+    /// Opens no connection yet. Returns `None` if no Kotlin service is configured.
     pub fn new(settings: &Settings) -> Option<Kotlin> {
         let url = settings.kotlin.as_ref()?.url.clone();
         let client = Client::builder()
@@ -52,7 +52,7 @@ impl Kotlin {
     /// The record as Kotlin returns it, or `None` if no record has this id.
     ///
     /// # Errors
-    /// There is no response in time, or it is neither a record nor a 404.
+    /// No response arrives in time, or the response is neither a record nor a 404.
     pub async fn record(&self, id: i32) -> Result<Option<Value>, Error> {
         let passed = self.ask(Method::GET, &format!("/read/{id}"), None).await?;
         match passed.status {
@@ -65,7 +65,7 @@ impl Kotlin {
     /// Sends a request with this service's own key. The client's key has already been checked.
     ///
     /// # Errors
-    /// There is no response in time.
+    /// No response arrives in time.
     pub async fn ask(
         &self,
         method: Method,

@@ -1,4 +1,4 @@
-//! Compares reads one by one in the background; daily counts go to this service's database.
+//! Compares reads one by one in the background, and saves daily counts in our own database.
 
 use std::{sync::Arc, time::Duration};
 
@@ -28,7 +28,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// The pause between two attempts to connect to the databases.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Results that aren't in the database yet.
+/// The counts of results that aren't saved in the database yet.
 #[derive(Default)]
 struct Counts {
     same: i64,
@@ -72,7 +72,7 @@ async fn always_look(
     }
 }
 
-/// Compares incoming reads, until a database doesn't answer.
+/// Compares incoming reads and saves the counts, until a comparison or a database fails.
 async fn look_on(
     kotlin: &Kotlin,
     databases: &Databases,

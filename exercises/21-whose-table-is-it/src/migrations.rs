@@ -1,4 +1,4 @@
-//! The migrations: the service itself brings the schema of its database up to date.
+//! Migrations: the service itself brings the schema of its database up to date.
 
 use std::{
     sync::{
@@ -24,22 +24,22 @@ use tracing::{error, warn};
 use crate::{error::is_outage, settings::Settings};
 
 // ANCHOR: migrate
-/// The columns that this release reads.
+/// Selects the columns that this release reads, and so fails if one of them is missing.
 const NEEDED: &str = "SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0";
 
-/// Takes effect only at the first start alongside the other service.
+/// Makes Kotlin the owner, but only at the first start alongside the Kotlin service.
 const FOLLOW: &str = "UPDATE visits_ownership SET owner = 'kotlin', epoch = 1, shared = true \
                       WHERE epoch = 0";
 
-/// Runs the files in `migrations/`, which are compiled into the program, unless this database
-/// has them already. Then checks that the required columns exist by selecting them by name.
+/// Runs the migrations in `migrations/`, which are compiled into the program, if this database
+/// hasn't run them yet. Then checks that the required columns exist by selecting them by name.
 ///
-/// A later release may have migrated this database already. Its migrations are ignored, so
-/// that a rollback to this release works, unless a column that this release needs was dropped.
+/// A later release may already have migrated this database. Its migrations are ignored, so that
+/// a rollback to this release works as long as the columns that this release needs still exist.
 ///
 /// `run` takes a lock in the database first: if two services start at the same time,
-/// one waits for the other. A migration that fails or times out leaves the lock on
-/// its connection, so it gets a connection of its own, which is closed afterwards.
+/// one waits for the other. A migration that fails or times out leaves the lock on the
+/// connection, so the migrations get a separate connection, which is closed afterwards.
 ///
 /// If there is another service, a database that has never been shared becomes its follower.
 async fn migrate(
@@ -65,33 +65,33 @@ async fn migrate(
 // ANCHOR_END: migrate
 
 // ANCHOR: schema
-/// Whether the schema is up to date. The service starts without waiting for the migrations.
+/// Tracks whether the schema is up to date: the service starts before the migrations have run.
 #[derive(Clone, Default)]
 pub struct Schema {
     up_to_date: Arc<AtomicBool>,
 }
 
 impl Schema {
-    /// Whether all migrations have run, and the needed columns existed afterwards.
+    /// Whether all migrations have run, and all needed columns were found afterwards.
     pub fn is_up_to_date(&self) -> bool {
         self.up_to_date.load(Ordering::Acquire)
     }
 
-    /// A fairing that begins to migrate in the background, as soon as the service listens.
+    /// A fairing that starts the migrations in the background, as soon as the service listens.
     pub fn migrate_on_liftoff(&self, settings: &Settings) -> AdHoc {
         let is_shared = settings.kotlin.is_some();
         let settings = &settings.database;
         let database = settings.url.clone().options([
-            // Some databases are read-only by default.
+            // Overrides the setting of databases that are read-only by default.
             ("default_transaction_read_only", "off"),
-            // If the connection goes silent, the database ends the session and releases the lock.
+            // If the connection goes silent, the database ends the session, which releases the lock.
             ("idle_session_timeout", "10s"),
             ("idle_in_transaction_session_timeout", "10s"),
-            // While a migration waits for a lock on its table, every later query queues behind it.
+            // While a migration waits for a table lock, all later queries on the table queue behind it.
             ("lock_timeout", "1s"),
         ]);
         let (connecting, migrating) = (settings.timeout, settings.migration_timeout);
-        // The database gives up when we do, so that no abandoned attempt lingers there.
+        // The database cancels a statement when we give up, so that no abandoned attempt keeps running.
         let database = database.options([("statement_timeout", migrating.as_millis())]);
         let schema = self.clone();
         AdHoc::on_liftoff("migrations", move |_| {
@@ -101,7 +101,7 @@ impl Schema {
         })
     }
 
-    /// Migrates, and retries until it succeeds.
+    /// Runs the migrations, and retries until they succeed.
     async fn bring_up_to_date(
         self,
         database: PgConnectOptions,
@@ -111,7 +111,7 @@ impl Schema {
     ) {
         const PAUSE: Duration = Duration::from_millis(500);
 
-        // An answer can get lost, so each attempt has a time limit.
+        // Without a time limit, an attempt would never end if the database's answer got lost.
         let attempt = async || {
             timeout(migrating, migrate(database.clone(), connecting, is_shared))
                 .await
@@ -119,7 +119,7 @@ impl Schema {
         };
         let mut last_line = String::new();
         while let Err(error) = attempt().await {
-            // One line per outage, however long it lasts.
+            // Logs a line only if it differs from the last one, to log a long outage only once.
             let (may_pass, line) = in_words(&error);
             if line != last_line {
                 if may_pass {
@@ -137,7 +137,7 @@ impl Schema {
 // ANCHOR_END: schema
 
 // ANCHOR: in-words
-/// Whether the error may be transient, and its log line.
+/// Whether the error may be transient, and the line to log for it.
 fn in_words(error: &MigrateError) -> (bool, String) {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
         // For instance, a migration file has changed since it ran.

@@ -1,4 +1,4 @@
-//! `service own rust` and `service own kotlin`: move the ownership of visits to that service.
+//! `service own rust` and `service own kotlin`: move ownership of visits to the named service.
 
 #![expect(dead_code, reason = "delete this line once `switch` moves visits")]
 
@@ -14,7 +14,7 @@ use crate::{
     ownership::{NOBODY, Side, say, seen},
 };
 
-/// How long draining the outbox may take. Visits wait meanwhile, and clients wait at most 2 s.
+/// The time limit for draining the outbox. Visits wait meanwhile, but for at most 2 s.
 const LIMIT: Duration = Duration::from_millis(1500);
 /// The pause between two checks of an outbox that another worker is draining.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -36,8 +36,8 @@ pub enum Refusal {
 /// Moves the ownership of visits: closes one side, drains its outbox, and opens the other side.
 ///
 /// # Errors
-/// The outbox can't be drained: the owner stays the same, in a new epoch. Or a database
-/// does not answer, or another switch interfered: then at most one side owns visits.
+/// If the outbox can't be drained, the owner stays the same, in a new epoch. If a database
+/// does not answer, or another switch interferes, at most one side owns visits.
 pub async fn switch(
     from: &mut PgConnection,
     to: &mut PgConnection,
@@ -58,7 +58,7 @@ async fn set(connection: &mut PgConnection, owner: &str, epoch: i64) -> Result<(
     }
 }
 
-/// Drains an outbox that nobody writes to any more.
+/// Drains an outbox that gets no new events.
 async fn drained(from: &mut PgConnection, to: &mut PgConnection) -> Result<(), Refusal> {
     let began = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! The owner of visits, in a table with one row in each of the two databases.
+//! The owner of visits, stored in each of the two databases, in a table with one row.
 
 use sqlx::PgConnection;
 
@@ -6,15 +6,15 @@ use sqlx::PgConnection;
 /// The owner of visits, according to a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// This service, whose visits become events for the other service.
+    /// This service. Its visits become events for the other service.
     Me,
-    /// This service, and visits aren't shared.
+    /// This service. Visits aren't shared with another service.
     MeAlone,
     /// Another service, or nobody during a switch.
     Other,
 }
 
-/// The owner of visits, locked until the transaction has ended: a switch waits for the lock.
+/// The owner of visits, locked until the transaction ends, so that a switch has to wait.
 ///
 /// # Errors
 /// The database does not answer.
@@ -31,8 +31,8 @@ pub async fn held(transaction: &mut PgConnection) -> sqlx::Result<Owner> {
 }
 // ANCHOR_END: owner
 
-/// Whether Kotlin's database is the current one. During a switch, the current database is still
-/// the one that was closed.
+/// Whether Kotlin's database is the current one. During a switch, the database of the previous
+/// owner stays current.
 ///
 /// # Errors
 /// The database does not answer.
@@ -59,7 +59,7 @@ impl Side {
         }
     }
 
-    /// The name of the service in the row.
+    /// The service's name in the column `owner`.
     pub fn name(self) -> &'static str {
         match self {
             Side::Kotlin => "kotlin",
@@ -68,10 +68,10 @@ impl Side {
     }
 }
 
-/// The owner in the row while nobody may write.
+/// The value of `owner` during a switch, when neither service may write.
 pub const NOBODY: &str = "none";
 
-/// The owner of visits, and the epoch in which the ownership began.
+/// The owner of visits, and the current epoch, which grows with every change of owner.
 ///
 /// # Errors
 /// The database does not answer.
@@ -81,8 +81,8 @@ pub async fn seen(connection: &mut PgConnection) -> sqlx::Result<(String, i64)> 
         .await
 }
 
-/// Sets the owner of visits as of this epoch, after waiting for the transactions that lock the
-/// row. Returns `false` if the row has this epoch or a later one: another switch came first.
+/// Sets the owner and the epoch, once no transaction holds a lock on the row. Returns `false`
+/// if the row already has this epoch or a later one, because another switch came first.
 ///
 /// # Errors
 /// The database does not answer, or the row stays locked for too long.

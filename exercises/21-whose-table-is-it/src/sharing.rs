@@ -1,4 +1,4 @@
-//! The background work while visits are shared: applies each outbox to the other database.
+//! Background tasks while visits are shared: each applies one database's outbox to the other.
 
 use std::time::Duration;
 
@@ -17,18 +17,18 @@ use tracing::warn;
 
 use crate::{apply, ownership::Side, settings::Settings};
 
-/// Both databases, for follower sessions, which the fence lets write only as the non-owner.
+/// Opens the sessions that follow an outbox. The fence lets them write only to the non-owner.
 #[derive(Clone)]
 pub struct Databases {
     rust: PgConnectOptions,
     kotlin: PgConnectOptions,
-    /// The maximum duration of a batch, and of connecting, because an answer can get lost.
+    /// The time limit for connecting and for each batch, because a response can get lost.
     limit: Duration,
     poll: Duration,
 }
 
 impl Databases {
-    /// `None` if visits aren't shared.
+    /// Reads the settings; returns `None` if visits aren't shared.
     pub fn new(settings: &Settings) -> Option<Databases> {
         let kotlin = settings.kotlin.as_ref()?;
         let limit = settings.database.timeout;
@@ -54,7 +54,7 @@ impl Databases {
         }
     }
 
-    /// Opens a new connection.
+    /// Opens a new connection to the database of this side.
     ///
     /// # Errors
     /// The database does not answer.
@@ -63,13 +63,13 @@ impl Databases {
     }
 
     // ANCHOR: follow
-    /// Applies the outbox of one database to the other, and again whenever there are new events.
+    /// Applies one database's outbox to the other database, and again whenever new events arrive.
     async fn follow(&self, from: Side) -> sqlx::Result<()> {
         let one_connection = PgPoolOptions::new()
             .max_connections(1)
             .acquire_timeout(self.limit)
             .connect_lazy_with(self.of(from).clone());
-        // Listens before the first batch, so that no later event is missed.
+        // Subscribe before the first batch, so that no event between the two goes unnoticed.
         let mut listener = PgListener::connect_with(&one_connection).await?;
         listener.listen("visits").await?;
         let mut to = self.connect(from.other()).await?;
@@ -82,8 +82,8 @@ impl Databases {
     // ANCHOR_END: follow
 }
 
-/// A fairing that starts to follow, in both directions, as soon as the service
-/// listens. One of the outboxes stays empty, because only the owner writes.
+/// A fairing that starts to follow both outboxes once the service accepts connections.
+/// Only one of them receives new events, because only the owner writes.
 pub fn on_liftoff(settings: &Settings) -> AdHoc {
     let databases = Databases::new(settings);
     AdHoc::on_liftoff("sharing", |_| {
@@ -96,12 +96,12 @@ pub fn on_liftoff(settings: &Settings) -> AdHoc {
     })
 }
 
-/// Follows, and begins again whenever a database doesn't answer.
+/// Follows an outbox, and starts over after every error.
 async fn always_follow(databases: Databases, from: Side) {
     let mut last_line = String::new();
     loop {
         if let Err(error) = databases.follow(from).await {
-            // One line per outage, however long it lasts.
+            // Logs a line only if it differs from the last one, to log a long outage only once.
             let line = format!("the outbox of {} waits: {error}", from.name());
             if line != last_line {
                 warn!("{line}");
@@ -112,7 +112,7 @@ async fn always_follow(databases: Databases, from: Side) {
     }
 }
 
-/// Limits the time for this work on the database.
+/// Runs `work`, and fails with an I/O error if it takes longer than `limit`.
 async fn within<T>(
     limit: Duration,
     work: impl Future<Output = sqlx::Result<T>>,

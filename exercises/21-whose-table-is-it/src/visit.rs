@@ -1,4 +1,4 @@
-//! `POST /records/<id>/visit` marks one record as visited, and `DELETE` takes that back.
+//! `POST /records/<id>/visit` marks a record as visited, and `DELETE` removes the mark.
 
 use reqwest::Method;
 use rocket::{Either, State, delete, post, serde::json::Json};
@@ -9,8 +9,8 @@ use crate::{
 };
 
 // ANCHOR: visit
-/// Responds with the record, now visited. A second visit gets the same answer. 400 if the id
-/// isn't a 32-bit integer, 404 if no record has it, 503 if the database doesn't answer.
+/// Marks a record as visited and responds with it; idempotent. Otherwise 400 if the id isn't a
+/// 32-bit integer, 404 if no record has this id, or 503 if the database doesn't answer.
 #[post("/records/<id>/visit")]
 pub async fn visit(
     _key: ApiKey,
@@ -21,7 +21,7 @@ pub async fn visit(
     mark(id, true, front, database).await
 }
 
-/// Takes a visit back, for a hiker who has scanned the wrong tag.
+/// Removes a visit, for a hiker who scanned the wrong tag.
 #[delete("/records/<id>/visit")]
 pub async fn take_back(
     _key: ApiKey,

@@ -7,7 +7,7 @@ use crate::{
     users::Users,
 };
 
-/// The parts of the service that live as long as it does.
+/// The shared parts of the service, which live as long as the process.
 pub struct Service {
     pub users: Users,
     pub schema: Schema,
@@ -16,7 +16,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Puts the parts together. Nothing is connected yet.
+    /// Creates the parts, without connecting to the database yet.
     pub fn new(settings: &Settings) -> Service {
         Service {
             users: settings.users.clone(),

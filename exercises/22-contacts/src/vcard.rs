@@ -1,8 +1,8 @@
 //! vCards: validates and reads them, in versions 3.0 (RFC 2426) and 4.0 (RFC 6350).
 //!
-//! The service stores a vCard byte for byte, so it needs to know little about it: that it is a single vCard, its UID, and the
-//! values that a filter checks. Programs write the rest in their own ways, and a phone that is refused retries forever. So a
-//! line that cannot be parsed is kept, and filters find nothing in it.
+//! The service stores a vCard byte for byte, so it checks only that the text is a single vCard of a supported version with a
+//! UID, and reads the values that filters compare. Many programs deviate from the standards in the rest, and a phone whose
+//! vCard is refused retries forever. So a line that cannot be parsed is kept, and filters skip it.
 
 use std::borrow::Cow;
 
@@ -13,28 +13,28 @@ const MAX_UID: usize = 500;
 /// The prefix that makes a UUID a URI.
 const URN: &str = "urn:uuid:";
 
-/// A vCard. Each lookup parses it anew: most of it is a photo, which no lookup needs.
+/// A vCard. Each lookup parses the text: most of the text is a photo, which no lookup needs.
 pub struct Card<'a>(&'a str);
 
-/// A line: `FN:Ada Lovelace`, `item1.EMAIL;TYPE=home:ada@example.org`.
+/// A property, such as `FN:Ada Lovelace` or `item1.EMAIL;TYPE=home:ada@example.org`.
 struct Property<'a> {
-    /// The name without its group and parameters, in upper or lower case.
+    /// The name, without group and parameters. Its case doesn't matter.
     name: &'a str,
-    /// The value as it is written, with escapes.
+    /// The raw value, including escapes.
     value: &'a str,
 }
 
 // ANCHOR: vcard
 impl<'a> Card<'a> {
-    /// Wraps a text that has been validated as a vCard before.
+    /// Wraps a text that has already been validated as a vCard.
     pub fn of(text: &'a str) -> Card<'a> {
         Card(text)
     }
 
-    /// Reads a text, which must be exactly one vCard of version 3.0 or 4.0, with a UID.
+    /// Validates a text, which must be exactly one vCard of version 3.0 or 4.0, with a UID.
     ///
     /// # Errors
-    /// It isn't exactly one vCard, has no usable UID, or has another version.
+    /// The text isn't exactly one vCard, has no usable UID, or has a different version.
     pub fn read(text: &'a str) -> Result<Card<'a>, DavError> {
         let card = Card(text);
         let lines = text_lines(text).filter(|line| !line.trim().is_empty());
@@ -62,31 +62,31 @@ impl<'a> Card<'a> {
         }
     }
 
-    /// The UID, which stays the same when everything else changes; empty if missing or ambiguous.
+    /// The UID, which never changes during the life of a contact; empty if missing or ambiguous.
     pub fn uid(&self) -> String {
         let uids = self.values("UID").into_iter();
         only(uids.map(|uid| without_urn(uid.trim()).to_owned())).unwrap_or_default()
     }
 
-    /// The version, when there is one.
+    /// The version; `None` if it is missing or ambiguous.
     fn version(&self) -> Option<String> {
         let versions = self.values("VERSION").into_iter();
         only(versions.map(|version| version.trim().to_owned()))
     }
 
-    /// Whether it is of version 4.0.
+    /// Whether the version is 4.0.
     pub fn is_version_4(&self) -> bool {
         self.version().as_deref() == Some("4.0")
     }
 
-    /// The values of the properties with this name.
+    /// The unescaped values of all properties with this name.
     pub fn values(&self, name: &str) -> Vec<String> {
         let mut values = Vec::new();
         self.each_value(&[name], |_, value| values.push(value));
         values
     }
 
-    /// Calls `take` with each value of the properties with these names, and the index of the name.
+    /// Calls `take` for each property with one of these names, with the name's index and the value.
     pub fn each_value(&self, names: &[impl AsRef<str>], mut take: impl FnMut(usize, String)) {
         let mut lines = text_lines(self.0).peekable();
         while let Some(line) = lines.next() {
@@ -98,7 +98,7 @@ impl<'a> Card<'a> {
                     .position(|wanted| name.eq_ignore_ascii_case(wanted.as_ref()))
             };
             let place = wanted(&line);
-            // A line that begins with a space or a tab continues the line before it.
+            // A line that begins with a space or a tab continues the previous line.
             while let Some(more) = lines.peek().and_then(|next| next.strip_prefix([' ', '\t'])) {
                 if place.is_some() {
                     line.to_mut().push_str(more);
@@ -113,13 +113,13 @@ impl<'a> Card<'a> {
 }
 // ANCHOR_END: vcard
 
-/// The value, if all of these are equal: some programs repeat a property.
+/// The value, if all values are equal, because some programs repeat a property.
 fn only(mut values: impl Iterator<Item = String>) -> Option<String> {
     let value = values.next()?;
     values.all(|other| other == value).then_some(value)
 }
 
-/// Programs that convert a card from 3.0 to 4.0 put `urn:uuid:` before the UID, some even twice: it is still the same UID.
+/// Removes `urn:uuid:` from a UID. Programs that convert a card from 3.0 to 4.0 add it, some even twice.
 fn without_urn(mut uid: &str) -> &str {
     let is_urn = |uid: &str| {
         uid.get(..URN.len())
@@ -132,15 +132,15 @@ fn without_urn(mut uid: &str) -> &str {
 }
 
 // ANCHOR: text-of
-/// A card as a string; `None` if it isn't UTF-8. A program that counts bytes can fold a line within a character, whose parts
-/// aren't valid UTF-8. Such a fold is undone.
+/// Decodes a vCard; `None` if it isn't UTF-8. A program that counts bytes can fold a line in the middle of a character, and
+/// the parts of the character aren't valid UTF-8. Such folds are undone.
 pub fn text_of(bytes: Vec<u8>) -> Option<String> {
     String::from_utf8(bytes)
         .or_else(|error| String::from_utf8(with_whole_characters(error.as_bytes())))
         .ok()
 }
 
-/// Removes each fold before a continuation byte of UTF-8, which begins with the bits 10.
+/// Removes each fold before a UTF-8 continuation byte, whose first two bits are 10.
 fn with_whole_characters(mut bytes: &[u8]) -> Vec<u8> {
     let mut whole = Vec::with_capacity(bytes.len());
     while let Some((&byte, rest)) = bytes.split_first() {
@@ -167,7 +167,7 @@ fn text_lines(text: &str) -> impl Iterator<Item = &str> {
     lines.filter(|line| !line.is_empty())
 }
 
-/// The name at the beginning of a line, after an optional group.
+/// The property name at the beginning of a line, without the optional group.
 fn name_of(line: &str) -> &str {
     let end = line.find([':', ';']).unwrap_or(line.len());
     let name = line[..end].trim();
@@ -176,7 +176,7 @@ fn name_of(line: &str) -> &str {
 
 impl<'a> Property<'a> {
     /// Parses a line: a name, parameters, a colon and the value. A colon in quotes belongs to a parameter, unless the quotes are
-    /// unbalanced: some programs write a single one.
+    /// unbalanced, because some programs write a single quote.
     fn read(line: &'a str) -> Option<Property<'a>> {
         let mut quoted = false;
         let outside = line.find(|character| {
@@ -195,7 +195,7 @@ impl<'a> Property<'a> {
     }
 }
 
-/// A value without its escapes: `\n` is a line break, and a backslash before any other character means that character.
+/// Unescapes a value: `\n` becomes a line break, and a backslash before any other character is dropped.
 fn unescaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut characters = value.chars();

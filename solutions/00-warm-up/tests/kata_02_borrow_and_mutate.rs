@@ -1,13 +1,13 @@
 //! Kata 2, borrow and mutate: a phone sends the ids that it has scanned, and some are invalid.
 
-/// Removes the ids below 1 from the list, and returns how many it has removed.
+/// Removes all ids below 1 from the list, and returns the number of removed ids.
 fn remove_invalid(ids: &mut Vec<i32>) -> usize {
     let before = ids.len();
     ids.retain(|id| *id >= 1);
     before - ids.len()
 }
 
-/// Returns the valid ids, sorted. Owns the list, and lends it to `remove_invalid`.
+/// Returns the valid ids, sorted. Takes ownership of the list, which `remove_invalid` borrows.
 fn in_order(mut ids: Vec<i32>) -> Vec<i32> {
     remove_invalid(&mut ids);
     ids.sort_unstable();

@@ -1,4 +1,4 @@
-//! Kata 4, structs and `impl`: which records a page has.
+//! Kata 4, structs and `impl`: a query for one page of records.
 
 #[derive(Debug)]
 struct PageQuery {
@@ -7,18 +7,18 @@ struct PageQuery {
 }
 
 impl PageQuery {
-    /// The first page: 100 records, after id 0.
+    /// The query for the first page: at most 100 records, after id 0.
     fn first() -> PageQuery {
         let (after, limit) = (0, 100);
         PageQuery { after, limit }
     }
 
-    /// The same page with a different limit. Consumes the original query.
+    /// The same query with a different limit. Consumes the original query.
     fn with_limit(self, limit: usize) -> PageQuery {
         PageQuery { limit, ..self }
     }
 
-    /// Moves on to the page after this record.
+    /// Moves on to the page that begins after the record with this id.
     fn move_on(&mut self, last_id: i32) {
         self.after = last_id;
     }

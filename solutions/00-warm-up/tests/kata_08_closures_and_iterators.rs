@@ -9,7 +9,7 @@ fn missing(wanted: &[i32], there: &[i32]) -> Vec<i32> {
         .collect()
 }
 
-/// The detail of the 404: `no record has the id 8, 9`.
+/// The detail of the 404 response: `no record has the id 8, 9`.
 fn detail(missing: &[i32]) -> String {
     let ids: Vec<String> = missing.iter().map(i32::to_string).collect();
     format!("no record has the id {}", ids.join(", "))

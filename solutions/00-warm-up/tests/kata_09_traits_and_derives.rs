@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// Something that has a label to use in a sentence.
+/// A type whose values have a label that fits into a sentence.
 trait Label {
     fn label(&self) -> String;
 }
@@ -17,7 +17,7 @@ impl Label for TagId {
     }
 }
 
-/// The label of the first item that equals an earlier item. Works for every type with labels.
+/// The label of the first item that equals an earlier one. Works for any type with a label.
 fn first_repeated<T: Label + Eq + Hash>(items: &[T]) -> Option<String> {
     let mut seen = HashSet::new();
     let repeated = items.iter().find(|item| !seen.insert(*item))?;

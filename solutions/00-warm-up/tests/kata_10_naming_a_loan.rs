@@ -1,6 +1,6 @@
-//! Kata 10, lifetimes: the function returns a part of the query, not a copy of it.
+//! Kata 10, lifetimes: the function returns a slice of the query, not a copy.
 
-/// The value of a parameter, borrowed from the query; empty if it's missing.
+/// The value of a parameter, borrowed from the query; empty if the parameter is missing.
 fn parameter<'q>(query: &'q str, name: &str) -> &'q str {
     for pair in query.split('&') {
         if let Some((key, value)) = pair.split_once('=')

@@ -17,7 +17,7 @@ impl Visits {
         *by_tag.entry(tag).or_default() += 1;
     }
 
-    /// How often the tag was visited.
+    /// The number of visits to the tag.
     fn of(&self, tag: i32) -> u32 {
         let by_tag = self.by_tag.lock().expect("no thread panics with the lock");
         by_tag.get(&tag).copied().unwrap_or_default()

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Waker};
 use std::{pin::Pin, sync::Arc, thread};
 
-/// One of the pool's connections. Dropping it returns it to the pool.
+/// A connection from the pool. Dropping the connection returns it to the pool.
 struct Connection(Arc<AtomicUsize>);
 
 fn connect(in_use: Arc<AtomicUsize>) -> Connection {

@@ -17,13 +17,13 @@ impl fmt::Display for Meters {
 }
 
 impl Meters {
-    /// A height sent by a phone; `None` if it's below sea level, or too high for a `Meters`.
+    /// A height sent by a phone; `None` if it's below sea level, or too large for a `Meters`.
     fn parse(sent: i64) -> Option<Meters> {
         u16::try_from(sent).ok().map(Meters)
     }
 }
 
-/// The climb from the first height to the last; `None` if there are none, or the last is lower.
+/// The climb from first to last height; `None` if there are no heights or the last is lower.
 fn climb(heights: &[Meters]) -> Option<Meters> {
     let (first, last) = (heights.first()?, heights.last()?);
     last.0.checked_sub(first.0).map(Meters)

@@ -25,7 +25,7 @@ impl Notice for Closed {
     }
 }
 
-/// The notices on today's board: a closed hut, if there is one, then a storm, if there is one.
+/// The notices on today's board: the closed hut, then the storm, each only if there is one.
 fn board(closed: Option<&str>, storm: Option<u8>) -> Vec<Box<dyn Notice>> {
     let mut notices: Vec<Box<dyn Notice>> = Vec::new();
     if let Some(hut) = closed {
@@ -40,7 +40,7 @@ fn board(closed: Option<&str>, storm: Option<u8>) -> Vec<Box<dyn Notice>> {
 
 /// An extension trait for strings that are written on signs.
 trait Sign {
-    /// The string as it's written on a sign: with a capital first letter, and a period at the end.
+    /// The string as it's written on a sign: with a capital first letter and a period at the end.
     fn as_sign(&self) -> String;
 }
 

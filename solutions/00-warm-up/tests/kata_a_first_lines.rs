@@ -1,16 +1,16 @@
 //! Kata A, first lines: functions, strings, and `if` as an expression.
 
-/// The label on the pole of a tag: `tag 4711`.
+/// The label on a tag's pole: `tag 4711`.
 fn label(tag: i32) -> String {
     format!("tag {tag}")
 }
 
-/// Whether a tag can have this number: the numbers of tags start at 1.
+/// Whether a tag can have this number: tag numbers start at 1.
 fn is_tag(number: i32) -> bool {
     number >= 1
 }
 
-/// The distance between two tags, in either direction.
+/// The distance between two tags, which is the same in both directions.
 fn distance(from: i32, to: i32) -> i32 {
     if from < to { to - from } else { from - to }
 }

@@ -1,6 +1,6 @@
 //! Kata B, lists and loops: the huts of a day's hike.
 
-/// The total hours of all stages.
+/// The total number of hours for all stages.
 fn hours(stages: &[u32]) -> u32 {
     let mut sum = 0;
     for stage in stages {
@@ -9,7 +9,7 @@ fn hours(stages: &[u32]) -> u32 {
     sum
 }
 
-/// The names that begin with this letter, in the same order.
+/// The names that begin with this letter, in their original order.
 fn beginning_with(letter: char, huts: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for hut in huts {

@@ -1,4 +1,4 @@
-//! The database: the pool that all requests share, and how long a request can wait for it.
+//! The database: the connection pool that all requests share, and its time limits.
 
 use std::time::Duration;
 
@@ -11,30 +11,30 @@ use crate::{
 };
 
 // ANCHOR: database
-/// A pool of connections, and a time limit for the work on each.
+/// A connection pool, and a time limit for the work on each connection.
 pub struct Database {
     pool: PgPool,
     limit: Duration,
 }
 
 impl Database {
-    /// Opens nothing yet: each connection is opened when a request first needs it, so the service
-    /// starts without a database.
+    /// Opens no connection yet. The pool opens connections on demand, so the service can start
+    /// while the database is down.
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
-        // The database gives up when we do. Otherwise it would continue queries whose client has gone,
-        // on connections that the pool no longer counts.
+        // The database cancels a query when our time limit ends. Otherwise it would keep running
+        // queries whose client has gone, on connections that the pool no longer counts.
         let statement_timeout = limit.as_millis();
         let options = settings
             .url
             .clone()
             .options([("statement_timeout", statement_timeout)]);
-        // The pool pings a connection before lending it, and again when the connection comes back.
+        // The pool pings a connection before lending it, and again when the connection is returned.
         // Each ping costs a round trip. `test_before_acquire` controls the first ping, see
         // exercise 6.
         // If the server grants fewer connections than this pool wants, some requests get a 503: while
-        // the pool tries to open a connection, it ignores those that come back. The pool of
-        // exercise 11 waits for them.
+        // the pool tries to open a connection, it ignores connections that are returned. The pool of
+        // exercise 11 waits for returned connections.
         let pool = PgPoolOptions::new()
             .max_connections(settings.pool_size.get().into())
             .acquire_timeout(limit)
@@ -42,11 +42,11 @@ impl Database {
         Database { pool, limit }
     }
 
-    /// Lends a connection to `work`, and returns it to the pool.
+    /// Lends a connection to `work`, and returns the connection to the pool afterwards.
     ///
     /// # Errors
-    /// There is no connection within the time limit, `work` takes longer than the time limit, or
-    /// `work` fails.
+    /// No connection becomes available within the time limit, `work` takes longer than the time
+    /// limit, or `work` fails.
     pub async fn run<T>(
         &self,
         work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
@@ -55,13 +55,13 @@ impl Database {
         match timeout(self.limit, work(&mut connection)).await {
             Ok(result) => {
                 if result.as_ref().is_err_and(is_stale_plan) {
-                    // A new connection prepares its statements for the current schema.
+                    // Close this connection: a new one prepares its statements for the current schema.
                     connection.close_on_drop();
                 }
                 Ok(result?)
             }
             Err(_elapsed) => {
-                // The answer may still come. The next request must not mistake it for its own.
+                // A late answer may still arrive. The next request must not mistake that answer for its own.
                 connection.close_on_drop();
                 let limit = self.limit.as_millis();
                 Err(Error::Unavailable(
@@ -72,7 +72,7 @@ impl Database {
     }
 
     // ANCHOR: read
-    /// Like [`Database::run`], for `work` that only reads, so it can run twice: if the schema has
+    /// Like [`Database::run`], for `work` that only reads, so a retry is safe: if the schema has
     /// changed since the statement was prepared, the statement is prepared again.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The errors of a request, and the problems that clients get for them.
+//! The reasons why a request can fail, and the problem details that clients get for them.
 
 use rocket::{
     Request, error,
@@ -23,14 +23,14 @@ pub enum Error {
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
-    /// The database rejects the query: the bug is in this service.
+    /// The database rejects the query, because of a bug in this service.
     #[error("a query failed")]
     Query(#[source] sqlx::Error),
 }
 
 impl Error {
-    /// The problem that the client gets. It contains no details of the database: SQL, hosts and
-    /// users are none of the client's business.
+    /// The problem to send to the client, without details from the database: clients must not see
+    /// SQL, host names or user names.
     pub fn problem(&self) -> Problem {
         let status = match self {
             Error::BadRequest(_) => Status::BadRequest,
@@ -51,7 +51,7 @@ impl Error {
 /// Lets a handler return an `Error`.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
-        // Outages aren't logged, or each request during one would log the same line. See exercise 8.
+        // Outages aren't logged here: every request would log the same line. See exercise 8.
         if let Error::Query(_) = self {
             error!("{}", with_causes(&self));
         }
@@ -61,7 +61,7 @@ impl<'r> Responder<'r, 'static> for Error {
 // ANCHOR_END: error
 
 // ANCHOR: from-sqlx
-/// Distinguishes an outage from a wrong query, so that `?` converts each to the right error.
+/// Distinguishes an outage from a rejected query, so that `?` converts each to the right error.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
@@ -72,7 +72,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the failure lies with the database, and may be transient, not with the query.
+/// Whether the cause is the database, so that a retry may succeed, rather than the query.
 fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         // The next attempt prepares the statement for the new schema.
@@ -80,10 +80,10 @@ fn is_outage(error: &sqlx::Error) -> bool {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         // SQLSTATE codes, from "Appendix A. PostgreSQL Error Codes" of the PostgreSQL manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
-            // Read-only since a failover, out of memory, too many connections, closed to
-            // connections, lock not available, took too long.
+            // Read-only after a failover, out of memory, too many connections, not accepting
+            // connections, lock not available, query canceled.
             Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
-            // Connection lost, login refused, no such database, rolled back, server stopping.
+            // Connection lost, login refused, no such database, transaction rolled back, shutdown.
             Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
                 .any(|class| code.starts_with(class)),
@@ -95,8 +95,8 @@ fn is_outage(error: &sqlx::Error) -> bool {
 // ANCHOR_END: from-sqlx
 
 // ANCHOR: stale-plan
-/// Whether the schema has changed since the statement was prepared. The database then refuses
-/// the statement without having executed any of it.
+/// Whether the schema has changed since the statement was prepared. In that case, the database
+/// rejects the statement without having executed any of it.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {
         return false;
@@ -104,7 +104,7 @@ pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match error.code().as_deref() {
         // No such prepared statement.
         Some("26000") => true,
-        // The code alone means "feature not supported", which would be a bug in this service.
+        // By itself, this code means "feature not supported", which would be a bug in this service.
         Some("0A000") => {
             let error = error.try_downcast_ref::<PgDatabaseError>();
             error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")

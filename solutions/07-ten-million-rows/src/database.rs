@@ -1,4 +1,4 @@
-//! The database: the pool that all requests share, and how long a request can wait for it.
+//! The database: the connection pool that all requests share, and its time limits.
 
 use std::time::Duration;
 
@@ -15,32 +15,32 @@ use crate::{
 };
 
 // ANCHOR: database
-/// A pool of connections, and a time limit for the work on each.
+/// A connection pool, and a time limit for the work on each connection.
 pub struct Database {
     pool: PgPool,
     limit: Duration,
 }
 
 impl Database {
-    /// Opens nothing yet: each connection is opened when a request first needs it, so the service
-    /// starts without a database.
+    /// Opens no connection yet. The pool opens connections on demand, so the service can start
+    /// while the database is down.
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
-        // The database gives up when we do. Otherwise it would continue queries whose client has gone,
-        // on connections that the pool no longer counts.
+        // The database cancels a query when our time limit ends. Otherwise it would keep running
+        // queries whose client has gone, on connections that the pool no longer counts.
         let statement_timeout = limit.as_millis();
         let options = settings
             .url
             .clone()
             .options([("statement_timeout", statement_timeout)])
-            // Slow statements aren't logged: exports are slow by nature, and the limit ends all others.
+            // Slow statements aren't logged: exports are always slow, and the time limit ends all others.
             .log_slow_statements(LevelFilter::Off, limit);
-        // The pool pings a connection before lending it, and again when the connection comes back.
+        // The pool pings a connection before lending it, and again when the connection is returned.
         // Each ping costs a round trip. `test_before_acquire` controls the first ping, see
         // exercise 6.
         // If the server grants fewer connections than this pool wants, some requests get a 503: while
-        // the pool tries to open a connection, it ignores those that come back. The pool of
-        // exercise 11 waits for them.
+        // the pool tries to open a connection, it ignores connections that are returned. The pool of
+        // exercise 11 waits for returned connections.
         let pool = PgPoolOptions::new()
             .max_connections(settings.pool_size.get().into())
             .acquire_timeout(limit)
@@ -48,11 +48,11 @@ impl Database {
         Database { pool, limit }
     }
 
-    /// Lends a connection to `work`, and returns it to the pool.
+    /// Lends a connection to `work`, and returns the connection to the pool afterwards.
     ///
     /// # Errors
-    /// There is no connection within the time limit, `work` takes longer than the time limit, or
-    /// `work` fails.
+    /// No connection becomes available within the time limit, `work` takes longer than the time
+    /// limit, or `work` fails.
     pub async fn run<T>(
         &self,
         work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T>,
@@ -61,13 +61,13 @@ impl Database {
         match timeout(self.limit, work(&mut connection)).await {
             Ok(result) => {
                 if result.as_ref().is_err_and(is_stale_plan) {
-                    // A new connection prepares its statements for the current schema.
+                    // Close this connection: a new one prepares its statements for the current schema.
                     connection.close_on_drop();
                 }
                 Ok(result?)
             }
             Err(_elapsed) => {
-                // The answer may still come. The next request must not mistake it for its own.
+                // A late answer may still arrive. The next request must not mistake that answer for its own.
                 connection.close_on_drop();
                 Err(self.no_answer())
             }
@@ -75,7 +75,7 @@ impl Database {
     }
 
     // ANCHOR: read
-    /// Like [`Database::run`], for `work` that only reads, so it can run twice: if the schema has
+    /// Like [`Database::run`], for `work` that only reads, so a retry is safe: if the schema has
     /// changed since the statement was prepared, the statement is prepared again.
     ///
     /// # Errors
@@ -98,18 +98,18 @@ impl Database {
     /// Checks that the database answers.
     ///
     /// # Errors
-    /// It doesn't answer.
+    /// The database doesn't answer.
     pub async fn ping(&self) -> Result<(), Error> {
         self.read(async |connection| sqlx::query("SELECT 1").execute(connection).await)
             .await?;
         Ok(())
     }
 
-    /// Lends a connection without a time limit, for a query with many rows. It is closed afterwards,
-    /// not reused: the pool would first have to read all remaining rows, which nobody needs.
+    /// Lends a connection without a time limit, for a query with many rows. The connection is
+    /// closed afterwards: reusing it would mean first reading all remaining rows to discard them.
     ///
     /// # Errors
-    /// There is no connection within the time limit, or the database does not answer.
+    /// No connection becomes available within the pool's limit, or the database doesn't answer.
     pub async fn connection_for_many_rows(&self) -> Result<PoolConnection<Postgres>, Error> {
         let mut connection = self.pool.acquire().await?;
         connection.close_on_drop();

@@ -4,7 +4,7 @@ use std::{fmt::Display, net::SocketAddr, process::ExitCode};
 
 use rocket::{Build, Rocket, error::ErrorKind};
 
-/// Starts the service and waits until it is told to stop, by SIGTERM or Ctrl-C.
+/// Starts the service, and runs it until SIGTERM or Ctrl-C.
 pub async fn launch(service: Rocket<Build>) -> ExitCode {
     let service = match service.ignite().await {
         Ok(service) => service,
@@ -17,7 +17,7 @@ pub async fn launch(service: Rocket<Build>) -> ExitCode {
     }
 }
 
-/// Prints why the service can't run, and returns its exit code.
+/// Prints why the service can't run, and returns the exit code for a failure.
 pub fn refuse(reason: &impl Display) -> ExitCode {
     eprintln!("{reason}");
     ExitCode::FAILURE

@@ -1,11 +1,11 @@
-//! A booking, and its states. No clock is read here: the caller passes the time.
+//! A booking and its states. The caller passes the current time: no code here reads the clock.
 
 use serde::Serialize;
 
 use crate::night::Night;
 use crate::refusal::Refusal;
 
-/// A point in time, in seconds since 1970.
+/// A point in time, as Unix time in seconds.
 pub type Seconds = u64;
 
 /// How long a bunk is held for a guest who hasn't confirmed.
@@ -15,7 +15,7 @@ pub const HOLD: Seconds = 900;
 const LONGEST_NAME: usize = 40;
 
 // ANCHOR: state
-/// The state of a booking. A match that forgets one of these doesn't compile.
+/// The state of a booking. A `match` that misses one of the variants doesn't compile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum State {
@@ -23,17 +23,17 @@ pub enum State {
     Held { held_until: Seconds },
     /// The guest will come.
     Confirmed,
-    /// The bunk is free for others.
+    /// The bunk is free for other guests.
     Canceled,
 }
 // ANCHOR_END: state
 
-/// The name of a guest, checked.
+/// A guest's name, validated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Guest(String);
 
 impl Guest {
-    /// A name that isn't blank, and not too long.
+    /// Accepts a name unless it is blank or too long.
     pub fn named(name: String) -> Result<Guest, Refusal> {
         if name.trim().is_empty() || name.chars().count() > LONGEST_NAME {
             return Err(Refusal::NoName);
@@ -55,7 +55,7 @@ pub struct Booking {
 }
 
 impl Booking {
-    /// True while no other guest can have its bunk.
+    /// Whether the bunk is still unavailable to other guests because of this booking.
     pub fn keeps_its_bunk(&self, now: Seconds) -> bool {
         match self.state {
             State::Held { held_until } => held_until > now,

@@ -16,7 +16,7 @@ pub struct Huts {
     bookings: Vec<Booking>,
 }
 
-/// The occupancy of a hut on a night.
+/// The occupancy of a hut for one night.
 #[derive(Debug, Serialize)]
 pub struct Occupancy {
     hut: &'static str,
@@ -24,7 +24,7 @@ pub struct Occupancy {
     bunks: Vec<Bunk>,
 }
 
-/// One bunk, as others see it.
+/// A bunk, as other guests see it: without the name of the guest.
 #[derive(Debug, Serialize)]
 struct Bunk {
     bunk: u32,
@@ -46,7 +46,7 @@ impl Huts {
         Huts::default()
     }
 
-    /// The bunks of a hut on a night.
+    /// The bunks of a hut, and whether each is free, held or confirmed on this night.
     pub fn occupancy(&self, hut: &str, night: Night, now: Seconds) -> Result<Occupancy, Refusal> {
         let (hut, bunks) = named(hut)?;
         let bunks = (1..=bunks).map(|bunk| Bunk {
@@ -125,7 +125,7 @@ impl Huts {
     }
 }
 
-/// The hut with this name, and how many bunks it has.
+/// The hut with this name, and its number of bunks.
 fn named(hut: &str) -> Result<(&'static str, u32), Refusal> {
     let found = HUTS.into_iter().find(|(name, _)| *name == hut);
     found.ok_or(Refusal::NoSuchHut)

@@ -1,4 +1,4 @@
-//! Bunks: who sleeps where in the huts. The rules are in `huts.rs` and `booking.rs`, and know nothing of HTTP.
+//! Bunks: bookings in huts. The rules, in `huts.rs` and `booking.rs`, don't depend on HTTP.
 
 mod booking;
 mod huts;
@@ -34,7 +34,7 @@ async fn main() -> ExitCode {
 }
 
 // ANCHOR: service
-/// Puts the service together: one lock around plain data.
+/// Builds the service. Its state is plain data behind one lock.
 fn service(settings: &Settings) -> Rocket<Build> {
     rocket::custom(settings.rocket())
         .manage(Mutex::new(Huts::open()))

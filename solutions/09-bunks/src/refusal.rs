@@ -1,4 +1,4 @@
-//! The refusals. One enum, so that a new reason doesn't compile until `routes.rs` sets its status.
+//! The refusals, as one enum: a new variant compiles only when `routes.rs` gives it a status.
 
 /// The reason for a refusal, as a sentence for the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -16,7 +16,7 @@ use crate::refusal::Refusal;
 
 type Answer = status::Custom<Json<Value>>;
 
-/// The body of a request for a hold.
+/// The body of a request to hold a bunk.
 #[derive(Deserialize)]
 struct Hold {
     guest: String,
@@ -68,20 +68,20 @@ fn cancel(code: &str, huts: &State<Mutex<Huts>>) -> Answer {
 }
 
 // ANCHOR: open
-/// The huts, locked until the guard is dropped. A panic leaves them consistent: each rule changes them in one step.
+/// Locks the huts. Ignores poisoning: each rule changes the huts in one step, never halfway.
 fn open(huts: &Mutex<Huts>) -> MutexGuard<'_, Huts> {
     huts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 // ANCHOR_END: open
 
-/// The only code that reads the clock.
+/// The current time. Only this function reads the clock.
 fn now() -> Seconds {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
     since_1970.unwrap_or_default().as_secs()
 }
 
 // ANCHOR: answer
-/// The answer with the result, or with the refusal.
+/// The response: either the result with this status, or the refusal.
 fn answer(status: Status, said: Result<impl Serialize, Refusal>) -> Answer {
     match said {
         Ok(said) => status::Custom(status, Json(json!(said))),

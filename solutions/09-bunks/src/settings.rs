@@ -6,13 +6,13 @@ use std::net::IpAddr;
 
 use rocket::figment::Figment;
 
-/// The address and the port.
+/// The address and the port to listen on.
 pub struct Settings {
     address: IpAddr,
     port: u16,
 }
 
-/// A variable that can't be used, in a sentence for the person who set it.
+/// An invalid variable, described in a sentence for the person who set it.
 #[derive(Debug, thiserror::Error)]
 #[error("{variable} can't be used; set it to {expected}")]
 pub struct BadSetting {
@@ -29,7 +29,7 @@ impl Settings {
         })
     }
 
-    /// Rocket's configuration. After SIGTERM, running requests have a second to finish.
+    /// Rocket's configuration. After SIGTERM, requests in flight have a second to finish.
     pub fn rocket(&self) -> Figment {
         rocket::Config::figment()
             .merge(("address", self.address))

@@ -41,8 +41,8 @@ pub struct Notes {
     notes: Vec<Note>,
 }
 
-/// Stores a note, and notifies the hook of it. 409 if the record doesn't exist or has reached its
-/// limit of notes, 502 if the note is stored and the hook can't be notified.
+/// Stores a note, and notifies the hook of it. 409 if the record doesn't exist or already has
+/// the maximum number of notes, 502 if the note is stored but the hook can't be notified.
 #[post("/records/<id>/notes", data = "<note>")]
 pub async fn add(
     _key: ApiKey,
@@ -75,7 +75,7 @@ fn unusable(error: json::Error<'_>) -> Error {
 }
 
 /// Stores a note if there is room for it. Counting the notes locks the record: of two
-/// concurrent requests, the second sees the count of the first.
+/// concurrent requests, the second also counts the note of the first.
 async fn keep(connection: &mut PgConnection, id: i32, text: &str) -> sqlx::Result<Option<Note>> {
     let mut transaction = connection.begin().await?;
     let counted = sqlx::query("UPDATE records SET notes = notes + 1 WHERE id = $1 AND notes < $2")
@@ -126,7 +126,7 @@ pub async fn list(
     Ok(Json(Notes { notes }))
 }
 
-/// The beginning of a text.
+/// The beginning of a note's text.
 fn preview(text: &str) -> String {
     text.chars().take(PREVIEW).collect()
 }

@@ -1,5 +1,5 @@
-//! `service health`: asks the service on this machine whether it is alive. In an image that
-//! contains only the program, a health check has no other tool for this.
+//! `service health`: checks whether the service on this machine is alive. An image that
+//! contains only the program has no other tool for a health check.
 
 use std::{
     io::{self, Read, Write},
@@ -13,7 +13,7 @@ use crate::settings::Settings;
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 // ANCHOR: health-check
-/// Exit code 0 when `GET /health` answers 200, else 1 and the reason on standard error.
+/// Returns exit code 0 if `GET /health` answers 200, else 1, with the reason on standard error.
 pub fn run(settings: &Settings) -> ExitCode {
     match status_line(settings) {
         Ok(line) if line.contains(" 200 ") => ExitCode::SUCCESS,
@@ -23,7 +23,7 @@ pub fn run(settings: &Settings) -> ExitCode {
 }
 // ANCHOR_END: health-check
 
-/// The first line of the answer.
+/// The status line of the response.
 fn status_line(settings: &Settings) -> io::Result<String> {
     let address = SocketAddr::new(reachable(settings.address), settings.port);
     let mut connection = TcpStream::connect_timeout(&address, TIMEOUT)?;

@@ -1,4 +1,4 @@
-//! The catchers: the answers to requests that no handler could answer.
+//! The catchers: the responses to requests that no handler has answered.
 
 use rocket::{Request, catch, http::Status};
 use tracing::error;
@@ -6,19 +6,19 @@ use tracing::error;
 use crate::{problem::Problem, request_span::request_span};
 
 // ANCHOR: catchers
-/// Answers a request that Rocket could not read.
+/// Responds when Rocket can't parse a request.
 #[catch(400)]
 pub fn malformed() -> Problem {
     Problem::new(Status::BadRequest, "the request is malformed")
 }
 
-/// Answers when no route has the path.
+/// Responds when no route matches the path.
 #[catch(404)]
 pub fn nothing_here() -> Problem {
     Problem::new(Status::NotFound, "there is nothing at this path")
 }
 
-/// Responds to every other failure, most importantly a handler that panicked (500).
+/// Responds to every other failure, above all to a panic in a handler (500).
 #[catch(default)]
 pub fn unexpected(status: Status, request: &Request<'_>) -> Problem {
     error!(parent: request_span(request), "no handler has answered: {status}");

@@ -29,13 +29,13 @@ use crate::{
 /// How long a peer may take to confirm a close.
 const CLOSE_LIMIT: Duration = Duration::from_secs(1);
 
-/// The receiving half of a socket, and the sending half.
+/// The two halves of a split WebSocket: `Incoming` receives, and `Outgoing` sends.
 type Incoming = SplitStream<DuplexStream>;
 type Outgoing = SplitSink<DuplexStream, Message>;
 
 // ANCHOR: converse
-/// Talks with a peer until it leaves, breaks a rule, or the service stops.
-/// Returns the close code of the socket, or `None` if the peer is gone.
+/// Talks with a peer until the peer leaves, breaks a rule or is removed, or the service stops.
+/// Returns the WebSocket close code, or `None` if the peer is gone.
 pub async fn converse(
     mut peer: Peer<'_>,
     socket: DuplexStream,
@@ -54,7 +54,7 @@ pub async fn converse(
         _ = removed => Some(CloseCode::Again),
         () = shutdown => Some(CloseCode::Away),
     };
-    // From here on the name is free.
+    // Leaves the room, which frees the name before the socket is closed.
     drop(peer);
     if let Some(code) = code {
         let _ = timeout(CLOSE_LIMIT, close(outgoing, incoming, code)).await;
@@ -62,7 +62,7 @@ pub async fn converse(
     code
 }
 
-/// Passes on the peer's messages, no faster than readers empty their inboxes.
+/// Receives the peer's messages and delivers them, at a rate that the recipients can handle.
 /// Returns the code to close with, or `None` if the peer is gone.
 async fn listen(incoming: &mut Incoming, room: &Room, name: &str) -> Option<CloseCode> {
     let mut pace = Pace::new(room.queue);
@@ -96,7 +96,7 @@ async fn speak(outgoing: &mut Outgoing, inbox: &mut mpsc::Receiver<Arc<str>>, pe
 // ANCHOR_END: converse
 
 // ANCHOR: pass-on
-/// Delivers this peer's message, or tells the peer why not. Returns how many inboxes that took.
+/// Delivers the peer's message or replies with an error. Returns how many inboxes are charged.
 fn pass_on(room: &Room, name: &str, json: &str) -> usize {
     match message::read(json) {
         Ok(message::Message { to: None, text }) => room.broadcast(name, &delivered(name, &text)),
@@ -115,19 +115,19 @@ fn pass_on(room: &Room, name: &str, json: &str) -> usize {
 // ANCHOR_END: pass-on
 
 // ANCHOR: pace
-/// The cost of a message for its sender, per recipient inbox: at most 5 000 inboxes per second.
+/// The cost of a message per inbox, charged to the sender: at most 5,000 inboxes per second.
 const COST: Duration = Duration::from_micros(200);
 
-/// The rate limit of a sending peer, so that readers can keep up.
+/// Limits the rate at which a peer sends, so that the recipients can keep up.
 struct Pace {
     /// The time until which the peer's budget is used up.
     spent_until: Instant,
-    /// How far ahead of the clock `spent_until` can be.
+    /// How far ahead of the clock `spent_until` can be before the sender has to wait.
     ahead: Duration,
 }
 
 impl Pace {
-    /// The limit of a peer that has sent nothing yet. In one burst, it may fill half of an inbox.
+    /// The rate limit of a new peer. It allows a burst that fills at most half of an inbox.
     fn new(queue: usize) -> Pace {
         Pace {
             spent_until: Instant::now(),
@@ -135,7 +135,7 @@ impl Pace {
         }
     }
 
-    /// Charges a message that went to this many inboxes, and waits until the next one may be sent.
+    /// Charges for a message to this many inboxes, and waits until the peer may send the next one.
     async fn spend(&mut self, inboxes: usize) {
         let now = Instant::now();
         self.spent_until = self.spent_until.max(now) + cost_of(inboxes);
@@ -150,18 +150,18 @@ fn cost_of(inboxes: usize) -> Duration {
 // ANCHOR_END: pace
 
 // ANCHOR: close
-/// The close code of an error.
+/// The close code for this error, or `None` if the peer can no longer receive one.
 fn close_code(error: &Error) -> Option<CloseCode> {
     match error {
         Error::Utf8 => Some(CloseCode::Invalid),
         Error::Capacity(_) => Some(CloseCode::Size),
         Error::Protocol(_) => Some(CloseCode::Protocol),
-        // The connection is broken.
+        // The connection is broken, so a close frame would not arrive.
         _ => None,
     }
 }
 
-/// Closes the socket, and waits until the peer has confirmed it.
+/// Sends a close frame, and waits until the peer has confirmed it.
 async fn close(
     mut outgoing: Outgoing,
     mut incoming: Incoming,

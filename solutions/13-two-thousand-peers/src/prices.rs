@@ -1,5 +1,5 @@
-//! The prices, which come from another service: one client for all requests, a bounded number
-//! of concurrent calls, and a time limit for each call.
+//! The client of the price service: one HTTP client for all requests, a bounded number of
+//! concurrent calls, and a time limit for each call.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::{error::Error, object::Object, settings::PriceSettings};
 
-/// The maximum size of an answer. One with a price has some 30 bytes.
+/// The maximum size of a response, in bytes. A response with a price has about 30.
 const MAX_ANSWER_BYTES: usize = 4096;
 
 // ANCHOR: prices
@@ -57,9 +57,9 @@ impl Prices {
     /// The price of the record with this id, in cents.
     ///
     /// # Errors
-    /// The call gets no permit in time, or its answer is late or contains no price.
+    /// The call gets no permit in time, takes too long, or returns no price.
     pub async fn of(&self, id: i32) -> Result<i64, Error> {
-        // Dropping `_place` returns the permit: at the end, or when this future is dropped.
+        // Dropping `_place` returns the permit, at the end or when this future is canceled.
         let Ok(Ok(_place)) = timeout(self.wait, self.places.acquire()).await else {
             return Err(Error::TooManyCalls);
         };
@@ -69,7 +69,7 @@ impl Prices {
         }
     }
 
-    /// Makes one call. Dropping the future before the answer arrives closes the connection.
+    /// Makes one call. Dropping the future before the response arrives closes the connection.
     async fn call(&self, id: i32) -> Result<i64, Error> {
         let url = format!("{}/prices/{id}", self.url);
         let mut answer = self.client.get(url).send().await?;
@@ -91,14 +91,14 @@ impl Prices {
 // ANCHOR_END: prices
 
 // ANCHOR: answer
-/// The answer of the price service. Other members are ignored.
+/// The response of the price service. Other members are ignored.
 #[derive(Deserialize)]
 struct Price {
     id: i32,
     cents: i64,
 }
 
-/// The price in an answer, if it is the price of this record.
+/// Reads the price from a response, which must be for this record.
 fn cents_in(body: &[u8], id: i32) -> Result<i64, Error> {
     match serde_json::from_slice(body) {
         Ok(Object(Price { id: other, .. })) if other != id => {

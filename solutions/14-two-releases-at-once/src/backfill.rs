@@ -1,4 +1,4 @@
-//! The backfill: gives a time to the visits that have none.
+//! The backfill: sets `visited_at` on the visits that have no time yet.
 
 use std::time::{Duration, Instant};
 
@@ -8,17 +8,17 @@ use tracing::info;
 
 use crate::moving::undated;
 
-/// The maximum number of rows per transaction: locked until it ends, redone if it is aborted.
+/// The maximum number of rows that a transaction keeps locked, and has to redo after an abort.
 const BATCH: i64 = 1000;
 
-/// The minimum pause after a batch, and the pause before locked rows are tried again.
+/// `REST`: the minimum pause after a batch. `AGAIN`: the pause before locked rows are retried.
 const REST: Duration = Duration::from_millis(20);
 const AGAIN: Duration = Duration::from_millis(500);
 
 // ANCHOR: backfill
-/// Returns when every visit has a time.
+/// Backfills batch by batch, and returns when every visit has a time.
 ///
-/// The rows themselves show what is left to do. So the backfill resumes
+/// The rows themselves show what is left to do, so the backfill resumes
 /// where it was interrupted, and several instances can share the work.
 ///
 /// # Errors
@@ -37,16 +37,16 @@ pub async fn run(connection: &mut PgConnection) -> sqlx::Result<()> {
                 break;
             };
             after = last.into();
-            // Pauses at least as long as the batch took, so that requests and their changes get through.
+            // Pauses at least as long as the batch took, so that requests can make their own changes.
             sleep(began.elapsed().max(REST)).await;
         }
-        // Another pass may be needed: the batches have skipped rows that others had locked.
+        // Another pass may be needed: the batches skipped rows that other transactions had locked.
         sleep(AGAIN).await;
     }
 }
 
-/// Backfills the next visits after this id with the time of release 2's first migration: they
-/// happened then or earlier. Returns the last id, or `None` if no unlocked visits are left.
+/// Backfills the next visits after this id with the time of release 2's first migration: none
+/// of them happened later. Returns the last id, or `None` if there are no more unlocked visits.
 async fn batch(connection: &mut PgConnection, after: i64) -> sqlx::Result<Option<i32>> {
     let ids: Vec<i32> = sqlx::query_scalar(
         "WITH batch AS ( \

@@ -1,4 +1,4 @@
-//! `service contract`: drops the old column, for good.
+//! `service contract`: the contract step, which drops the old column for good.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
 /// How long to wait before the next attempt to lock the table.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The reason why the old column stays.
+/// The reason why the old column can't be dropped.
 #[derive(Debug, Error)]
 enum Refusal {
     #[error("records.visited stays: {0} visits have no visited_at yet; the service gives them one")]
@@ -28,7 +28,7 @@ enum Refusal {
     Database(#[from] sqlx::Error),
 }
 
-/// Returns exit code 0 if the old column is gone, else 1, with the reason on standard error.
+/// Returns exit code 0 if the old column is gone, otherwise 1 and prints why to standard error.
 pub async fn run(settings: &Settings) -> ExitCode {
     match contract(&settings.database.url).await {
         Ok(()) => {
@@ -87,12 +87,12 @@ async fn take_away(connection: &mut PgConnection) -> Result<(), Refusal> {
 // ANCHOR_END: take-away
 
 // ANCHOR: readers
-/// The application names that people and tools use. Their sessions don't depend on the column.
+/// The application names of sessions that people and tools open. None of them needs the column.
 const PEOPLE: [&str; 3] = ["psql", "pg_dump", "workshop"];
 
-/// Fails while any session could read the old column, unless it is known not to. Unknown
-/// sessions count: release 1 sets no name, and PostgreSQL hides the type of another role's
-/// session. The server's own sessions, such as autovacuum, don't count: they have no user.
+/// Fails if any session might still read the old column: all count, except those known not to.
+/// Release 1 sets no application name, and PostgreSQL hides the type of another role's session,
+/// so both count. The server's own sessions, such as autovacuum, have no user and don't count.
 async fn nobody_reads_it(connection: &mut PgConnection) -> Result<(), Refusal> {
     let readers: Option<String> = sqlx::query_scalar(
         "SELECT string_agg(format('pid %s (%s)', pid, \

@@ -34,16 +34,16 @@ use crate::{
     statements::{self, VisitedFrom},
 };
 
-/// The number of bytes that are sent at once.
+/// The approximate number of bytes that are sent at once.
 const CHUNK: usize = 64 * 1024;
 
 // ANCHOR: exports
-/// Limits the number and duration of exports, because each keeps a connection until it ends.
+/// Limits the number and duration of exports, because each export occupies a connection.
 pub struct Exports {
     permits: Arc<Semaphore>,
     /// The maximum wait for a permit, and for the next rows.
     database_timeout: Duration,
-    /// The maximum wait for the client to take some lines.
+    /// The maximum wait for the client to accept the next lines.
     client_timeout: Duration,
     /// The maximum duration of a whole export.
     deadline: Duration,
@@ -70,7 +70,7 @@ impl Exports {
         }
     }
 
-    /// The client of one export, and the receiver of the chunks that are still to be sent.
+    /// The handle to the client of one export, and the receiver for the chunks to be sent.
     fn client(&self) -> (Client, Receiver<Vec<u8>>) {
         let (chunks, handed_over) = mpsc::channel(1);
         let timeout = self.client_timeout;
@@ -80,7 +80,7 @@ impl Exports {
 // ANCHOR_END: exports
 
 // ANCHOR: after
-/// The id after which an export begins. The default comes before even the smallest id.
+/// The id after which an export begins. The default is lower than every id.
 pub struct After(i64);
 
 impl FromFormField<'_> for After {
@@ -96,13 +96,13 @@ impl FromFormField<'_> for After {
 // ANCHOR_END: after
 
 // ANCHOR: export
-/// Streams the records after an id, or all of them, ordered by id; 503 when the database does
-/// not answer, or too many exports are already running.
+/// Streams the records after an id, or all of them, ordered by id; 503 if the database does not
+/// answer, or too many exports are already running.
 ///
-/// A separate task reads the rows. The task waits while the client is slow, so there are never
-/// more than a few chunks in memory, and gives up when the client takes none for too long, or
-/// at the deadline. When the client disconnects, Rocket drops the stream, and `chunks` with it:
-/// the task ends, and so does its query.
+/// A separate task reads the rows, with backpressure: the task waits while the client is slow,
+/// so there are never more than a few chunks in memory. The task gives up at the deadline, or
+/// if the client takes no chunk for too long. When the client disconnects, Rocket drops the
+/// stream and `chunks` with it, which ends the task and the task's query.
 #[get("/records/export?<after>")]
 pub async fn export(
     _key: ApiKey,
@@ -131,9 +131,9 @@ pub async fn export(
         task: Some(task),
     };
 
-    // Until the first rows are here, an error can still set the status.
+    // Wait for the first rows: an error can set the status only before the response has started.
     let first = reading.next().await.transpose()?;
-    // Rocket sends the remaining lines after the handler has left its span.
+    // Keeps the handler's span: Rocket sends the remaining lines after the handler has returned.
     let span = Span::current();
     let lines = ByteStream! {
         if let Some(first) = first {
@@ -151,7 +151,7 @@ fn nd_json() -> ContentType {
 }
 
 /// The last line of a failed export. The status has already been sent,
-/// so the error can only be reported in the body.
+/// so the error can be reported only in the body.
 fn last_line(error: &Error) -> Vec<u8> {
     warn!("an export has ended early: {}", with_causes(error));
     let mut line = Vec::new();
@@ -163,7 +163,7 @@ fn last_line(error: &Error) -> Vec<u8> {
 // ANCHOR_END: export
 
 // ANCHOR: reading
-/// The response's handle to the task that reads.
+/// The response's handle to the task that reads the rows.
 struct Reading {
     chunks: Receiver<Vec<u8>>,
     /// `None` once the task's result has been reported.
@@ -171,8 +171,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// The next lines, or the error that ended them; `None` after the last lines. The task's handle
-    /// keeps the error, so the task can end long before a slow client reads this far.
+    /// The next lines, or the error that ended the export; `None` after the last lines. The task's
+    /// handle keeps the error, so the task can end long before a slow client has read all lines.
     async fn next(&mut self) -> Option<Result<Vec<u8>, Error>> {
         if let Some(lines) = self.chunks.recv().await {
             return Some(Ok(lines));
@@ -194,11 +194,11 @@ struct Client {
 }
 
 impl Client {
-    /// Hands over some lines, after waiting until the previous lines are on their way to the
-    /// client. Returns false if the client has disconnected.
+    /// Hands over some lines, as soon as the previous lines are on their way to the client. Returns
+    /// false if the client has disconnected.
     ///
     /// # Errors
-    /// The client has taken nothing for too long.
+    /// The client has not taken the previous lines in time.
     async fn takes(&self, lines: Vec<u8>) -> Result<bool, Error> {
         match self.chunks.send_timeout(lines, self.timeout).await {
             Ok(()) => Ok(true),
@@ -210,10 +210,10 @@ impl Client {
 // ANCHOR_END: client
 
 // ANCHOR: read
-/// Reads the records after this id and hands them over, until the client has them all or is gone.
+/// Reads the records after this id and hands them over, until the client has all or is gone.
 ///
 /// # Errors
-/// The database does not give the next rows in time, or the client does not take them in time.
+/// The database doesn't return the next rows in time, or the client doesn't take them in time.
 async fn read(
     mut lent: Lent,
     statement: &'static str,
@@ -236,7 +236,7 @@ async fn read(
     }
 }
 
-/// The lines of the next records, enough for one chunk; empty when all records have been read.
+/// The lines for the next records, enough for one chunk; empty when all records have been read.
 async fn next_lines(
     records: &mut (impl Stream<Item = sqlx::Result<Record>> + Unpin),
 ) -> Result<Vec<u8>, Error> {
@@ -251,7 +251,7 @@ async fn next_lines(
 // ANCHOR_END: read
 
 // ANCHOR: line
-/// Adds a value as one line: JSON that contains no line break, followed by a line break.
+/// Appends a value as JSON without line breaks, followed by a line break.
 fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) -> serde_json::Result<()> {
     serde_json::to_writer(&mut *lines, value)?;
     lines.push(b'\n');

@@ -1,4 +1,4 @@
-//! The service: reads its settings, puts its parts together, and answers until it is told to stop.
+//! The service: reads its settings, assembles its parts, and runs until it is told to stop.
 
 mod api_key;
 mod backfill;
@@ -60,7 +60,7 @@ async fn main() -> ExitCode {
     start::launch(service(&settings)).await
 }
 
-/// Puts the service together. Nothing listens yet.
+/// Assembles the service, but doesn't start it: nothing listens yet.
 fn service(settings: &Settings) -> Rocket<Build> {
     let schema = Schema::default();
     rocket::custom(settings.rocket())

@@ -1,4 +1,4 @@
-//! The migrations: the service itself brings the schema of its database up to date.
+//! Migrations: the service itself brings the schema of its database up to date.
 
 use std::{
     sync::{
@@ -30,21 +30,21 @@ use crate::{
     statements::{NEEDED, VisitedFrom},
 };
 
-/// How long to wait before the next attempt.
+/// How long to wait before the next attempt to migrate or to backfill.
 const PAUSE: Duration = Duration::from_millis(500);
 
 // ANCHOR: migrate
-/// Runs the files in `migrations/`, which are compiled into the program, unless this database
-/// has them already. Then checks that the required columns exist by selecting them by name.
+/// Runs the migrations in `migrations/`, which are compiled into the program, if this database
+/// hasn't run them yet. Then checks that the required columns exist by selecting them by name.
 ///
-/// A later release may have migrated this database already. Its migrations are ignored, so
-/// that a rollback to this release works, unless a column that this release needs was dropped.
+/// A later release may already have migrated this database. Its migrations are ignored, so that
+/// a rollback to this release works as long as the columns that this release needs still exist.
 ///
 /// Returns the number of visits that have no time yet.
 ///
 /// `run` takes a lock in the database first: if two services start at the same time,
-/// one waits for the other. A migration that fails or times out leaves the lock on
-/// its connection, so it gets a connection of its own, which is closed afterwards.
+/// one waits for the other. A migration that fails or times out leaves the lock on the
+/// connection, so the migrations get a separate connection, which is closed afterwards.
 async fn migrate(
     database: PgConnectOptions,
     from: VisitedFrom,
@@ -68,32 +68,32 @@ async fn migrate(
 // ANCHOR_END: migrate
 
 // ANCHOR: schema
-/// Whether the schema is up to date. The service starts without waiting for the migrations.
+/// Tracks whether the schema is up to date: the service starts before the migrations have run.
 #[derive(Clone, Default)]
 pub struct Schema {
     up_to_date: Arc<AtomicBool>,
 }
 
 impl Schema {
-    /// Whether all migrations have run, and the needed columns existed afterwards.
+    /// Whether all migrations have run, and all needed columns were found afterwards.
     pub fn is_up_to_date(&self) -> bool {
         self.up_to_date.load(Ordering::Acquire)
     }
 
-    /// A fairing that begins to migrate in the background, as soon as the service listens.
+    /// A fairing that starts the migrations in the background, as soon as the service listens.
     pub fn migrate_on_liftoff(&self, settings: &DatabaseSettings) -> AdHoc {
         let database = settings.url.clone().options([
-            // Some databases are read-only by default.
+            // Overrides the setting of databases that are read-only by default.
             ("default_transaction_read_only", "off"),
-            // If the connection goes silent, the database ends the session and releases the lock.
+            // If the connection goes silent, the database ends the session, which releases the lock.
             ("idle_session_timeout", "10s"),
             ("idle_in_transaction_session_timeout", "10s"),
-            // While a migration waits for a lock on its table, every later query queues behind it.
+            // While a migration waits for a table lock, all later queries on the table queue behind it.
             ("lock_timeout", "1s"),
         ]);
         let (connecting, migrating) = (settings.timeout, settings.migration_timeout);
         let from = settings.visited_from;
-        // The database gives up when we do, so that no abandoned attempt lingers there.
+        // The database cancels a statement when we give up, so that no abandoned attempt keeps running.
         let database = database.options([("statement_timeout", migrating.as_millis())]);
         let schema = self.clone();
         AdHoc::on_liftoff("migrations", move |_| {
@@ -103,8 +103,8 @@ impl Schema {
         })
     }
 
-    /// Migrates, and retries until it succeeds. Then backfills the new column; an
-    /// instance that reads the new column isn't ready before the backfill is done.
+    /// Runs the migrations, with retries, until they succeed. Then backfills the new column.
+    /// An instance that reads the new column becomes ready only after the backfill.
     async fn bring_up_to_date(
         self,
         database: PgConnectOptions,
@@ -112,7 +112,7 @@ impl Schema {
         connecting: Duration,
         migrating: Duration,
     ) {
-        // An answer can get lost, so each attempt has a time limit.
+        // Without a time limit, an attempt would never end if the database's answer got lost.
         let attempt = async || {
             timeout(migrating, migrate(database.clone(), from, connecting))
                 .await
@@ -124,7 +124,7 @@ impl Schema {
                 Ok(left) => break left,
                 Err(error) => error,
             };
-            // One line per outage, however long it lasts.
+            // Logs a line only if it differs from the last one, to log a long outage only once.
             let (may_pass, mut line) = in_words(&error);
             if line.contains(LOCK)
                 && let Ok(sessions) = blockers(&database).await
@@ -158,7 +158,7 @@ impl Schema {
 
 /// Backfills, with retries, until every visit has a time.
 async fn fill(database: PgConnectOptions, limit: Duration) {
-    // No lock timeout from here on: while this session waits for a lock, it blocks no other one.
+    // No lock timeout here: unlike a migration, this session blocks no other while it waits.
     let patient = database.options([("lock_timeout", "0")]);
     let attempt = async || {
         timeout(limit, moving::bring_along(&patient))
@@ -185,7 +185,7 @@ async fn blockers(database: &PgConnectOptions) -> sqlx::Result<String> {
 const LOCK: &str = "the migrations wait for a lock";
 
 // ANCHOR: in-words
-/// Whether the error may be transient, and its log line.
+/// Whether the error may be transient, and the line to log for it.
 fn in_words(error: &MigrateError) -> (bool, String) {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
         // For instance, a migration file has changed since it ran.

@@ -1,4 +1,4 @@
-//! The database: the pool that all requests share, and how long a request can wait for it.
+//! The database: the connection pool that all requests share, and its time limits.
 
 use std::time::Duration;
 
@@ -14,23 +14,23 @@ use crate::{
     settings::DatabaseSettings,
 };
 
-/// The time for an answer to arrive after the database has given up.
+/// The time for the database's error to arrive after the statement timeout.
 const ON_ITS_WAY: Duration = Duration::from_millis(50);
 
 // ANCHOR: database
-/// A pool of connections, and a time limit for the work on each.
+/// A connection pool, and a time limit for the work on each connection.
 pub struct Database {
     pool: Pool,
     limit: Duration,
 }
 
 impl Database {
-    /// Opens nothing yet: each connection is opened when a request first needs it, so the service
-    /// starts without a database.
+    /// Opens no connection yet. The pool opens connections on demand, so the service can start
+    /// while the database is down.
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
-        // The database gives up shortly before we do, so the query has ended and the connection is
-        // still good. Otherwise the database would continue queries whose client has gone.
+        // The database cancels a query shortly before we give up, so the query has ended and the
+        // connection is still good. Otherwise queries whose client has gone would keep running.
         let statement_timeout = (limit - ON_ITS_WAY).as_millis();
         let options = settings
             .url
@@ -45,8 +45,8 @@ impl Database {
         Database { pool, limit }
     }
 
-    /// Lends a connection to `work`, and returns it to the pool if it is still usable. Otherwise it
-    /// is closed. Telemetry shows only the `summary`, which names the work in two or three words.
+    /// Lends a connection to `work`, and then returns the connection to the pool, or closes it if
+    /// it isn't usable any more. Telemetry shows only the `summary`: two or three words for `work`.
     ///
     /// # Errors
     /// There is no connection within the time limit, `work` takes longer than the time limit, or
@@ -80,7 +80,7 @@ impl Database {
     }
 
     // ANCHOR: read
-    /// Like [`Database::run`], for `work` that only reads, so it can run twice: if the schema has
+    /// Like [`Database::run`], for `work` that only reads, so a retry is safe: if the schema has
     /// changed since the statement was prepared, the statement is prepared again.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl Database {
     /// Checks that the database answers.
     ///
     /// # Errors
-    /// It doesn't answer.
+    /// The database doesn't answer.
     pub async fn ping(&self) -> Result<(), Error> {
         self.read("SELECT", async |connection| {
             sqlx::query("SELECT 1").execute(connection).await
@@ -113,12 +113,12 @@ impl Database {
         Ok(())
     }
 
-    /// Lends a connection without a time limit, for a query with many rows. It is closed
-    /// afterwards, not reused: before the connection could be reused, all remaining rows would have
-    /// to be read, and nobody needs them.
+    /// Lends a connection without a time limit, for a query with many rows. The connection is
+    /// closed afterwards: reusing it would require reading all remaining rows first, only to
+    /// discard them.
     ///
     /// # Errors
-    /// There is no connection within the time limit, or the database does not answer.
+    /// No connection becomes available within the pool's limit, or the database doesn't answer.
     pub async fn connection_for_many_rows(&self) -> Result<Lent, Error> {
         let mut lent = self.lend().await?;
         let no_limit = sqlx::query("SET statement_timeout = 0").execute(&mut lent.connection);
@@ -129,7 +129,7 @@ impl Database {
         Ok(lent)
     }
 
-    /// A connection from the pool. The wait for it has its own span.
+    /// Takes a connection from the pool. Waiting for a free one has its own span.
     async fn lend(&self) -> Result<Lent, Error> {
         self.pool
             .lend()
@@ -154,8 +154,8 @@ pub fn query_span(summary: &'static str) -> Span {
     )
 }
 
-/// Whether the connection is still good. The ping ends a transaction that `work` has left
-/// open: sqlx sends the pending rollback along with the next command.
+/// Whether the connection is still good. The ping also rolls back a transaction that `work` has
+/// left open: sqlx sends the pending rollback along with the next command.
 async fn is_good_after(error: &sqlx::Error, connection: &mut PgConnection) -> bool {
     let is_an_answer = matches!(error, sqlx::Error::Database(_)) && !is_stale_plan(error);
     is_an_answer && connection.ping().await.is_ok()

@@ -1,4 +1,4 @@
-//! Export to the collector: an HTTP client for the SDK's threads, and a count of the spans.
+//! Export to the collector: an HTTP client for the SDK's threads, and a counter of spans.
 
 use std::{
     sync::LazyLock,
@@ -51,7 +51,7 @@ impl HttpClient for OnTheRuntime {
 // ANCHOR_END: on-the-runtime
 
 // ANCHOR: counted
-/// An exporter that counts its spans: those that the collector accepted, and those that failed.
+/// Wraps an exporter, and counts the spans that the collector accepted and those that failed.
 #[derive(Debug)]
 pub struct Counted<E> {
     exporter: E,
@@ -63,7 +63,7 @@ static FAILURES: LazyLock<RateLimit<()>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(30)));
 
 impl<E: SpanExporter> Counted<E> {
-    /// Counts with the global meter.
+    /// Wraps this exporter. The counter comes from the global meter.
     pub fn new(exporter: E) -> Counted<E> {
         let exported = global::meter("records")
             .u64_counter("otel.sdk.exporter.span.exported")

@@ -15,7 +15,7 @@ use tracing_subscriber::{
 use crate::rocket_log;
 
 // ANCHOR: logging
-/// Sets up the log and the telemetry. `heard` filters the log lines, but not the spans.
+/// Sets up the log and the export of spans. `heard` filters the log lines, but not the spans.
 pub fn start(heard: Targets, tracer: SdkTracer) {
     let lines = fmt::layer()
         .json()
@@ -40,7 +40,7 @@ pub fn start(heard: Targets, tracer: SdkTracer) {
     panic::set_hook(Box::new(|panic| error!("{panic}")));
 }
 
-/// Keeps lines and request spans: a line names its request, but not the query inside it.
+/// Keeps events and request spans, but no query spans: a log line names only its request.
 fn is_line_or_request(about: &Metadata<'_>) -> bool {
     about.is_event() || about.name() == "request"
 }

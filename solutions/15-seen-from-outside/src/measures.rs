@@ -1,4 +1,4 @@
-//! The metrics across all requests: their number, their duration, and how many are in progress.
+//! The request metrics: how many requests came, how long they took, and how many are active.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ const SECONDS: [f64; 14] = [
 ];
 
 // ANCHOR: measures
-/// Measures requests per route. Measured per path, each id would be a time series of its own.
+/// Measures requests per route, because per path, each id would create a new time series.
 pub struct Measures {
     duration: Histogram<f64>,
     active: UpDownCounter<i64>,
@@ -45,7 +45,7 @@ impl Measures {
     }
 }
 
-/// Counts a request as active until it is dropped, however the request ends.
+/// A guard: the request counts as active until the guard is dropped, however the request ends.
 struct UnderWay {
     since: Instant,
     active: UpDownCounter<i64>,
@@ -70,7 +70,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// The attributes of each request.
+/// The attributes that both metrics of a request have.
 fn of_each(method: &'static str) -> [KeyValue; 2] {
     [
         KeyValue::new("http.request.method", method),

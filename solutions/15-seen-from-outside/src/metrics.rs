@@ -1,4 +1,4 @@
-//! `GET /metrics`: the metrics that the collector gets, in the text format of Prometheus.
+//! `GET /metrics`: the same metrics that the collector gets, in the Prometheus text format.
 
 use prometheus::{TEXT_FORMAT, TextEncoder};
 use rocket::{get, http::ContentType};
@@ -6,7 +6,7 @@ use rocket::{get, http::ContentType};
 use crate::error::Error;
 
 // ANCHOR: metrics
-/// Returns all metrics. Like `/health`, this needs no key, because nginx doesn't expose it.
+/// Returns all metrics. Like `/health`, this route needs no key: nginx doesn't expose it.
 #[get("/metrics")]
 pub fn metrics() -> Result<(ContentType, String), Error> {
     let text = TextEncoder::new().encode_to_string(&prometheus::gather())?;

@@ -1,4 +1,4 @@
-//! The problem: the body of every answer to a failed request, in the form of RFC 9457.
+//! Problem details (RFC 9457): the body of every response to a failed request.
 
 use rocket::{
     Request,
@@ -9,7 +9,7 @@ use rocket::{
 use serde::Serialize;
 
 // ANCHOR: problem
-/// The answer to a request that failed.
+/// The response to a failed request.
 #[derive(Debug, Serialize)]
 pub struct Problem {
     #[serde(rename = "type")]
@@ -20,7 +20,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem with this status. `detail` is a sentence for the person who reads the answer.
+    /// A problem with this status. `detail` is a sentence for the person who reads the response.
     pub fn new(status: Status, detail: impl Into<String>) -> Problem {
         Problem {
             problem_type: "about:blank", // RFC 9457: the status says it all

@@ -1,5 +1,5 @@
-//! The span of a request, from its start to its end, and the wrapper that runs each handler in
-//! it. Every log line inside has the request id and the trace id, even lines from libraries.
+//! The span of a request, and the wrapper that runs each handler inside that span. Every log
+//! line in the span has the request id and the trace id, even lines from libraries.
 
 use opentelemetry::trace::{Status as Outcome, TraceContextExt};
 use rocket::{
@@ -15,7 +15,7 @@ use crate::{request_id::RequestId, trace_context};
 // ANCHOR: request-span
 /// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
 ///
-/// Name and parent are set from the beginning: neither can change once a span has been started.
+/// The name and the parent are set at creation: neither can change once the span has started.
 pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     request.local_cache(|| {
         let method = request.method().as_str();
@@ -34,7 +34,7 @@ pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
         if let Err(error) = span.set_parent(trace_context::of(request)) {
             warn!("a trace begins anew: {error}");
         }
-        // These attributes are only for the telemetry, and not for each log line.
+        // These attributes go into the telemetry, but not into each log line.
         span.set_attribute("http.request.method", method);
         if let Some(route) = route {
             span.set_attribute("http.route", route);
@@ -65,8 +65,8 @@ pub fn route_of(request: &Request<'_>) -> Option<String> {
 // ANCHOR_END: request-span
 
 // ANCHOR: in-span
-/// The handler of a route, run in the span of its request. Guards, and the responder that turns
-/// the result into an answer, run there too: Rocket's macros put them into the handler.
+/// Runs a route's handler in the span of the request. Guards, and the responder that turns the
+/// result into a response, run there too: Rocket's macros make them part of the handler.
 #[derive(Clone)]
 struct InSpan(Box<dyn Handler>);
 
@@ -78,8 +78,8 @@ impl Handler for InSpan {
     }
 }
 
-/// Runs the handlers of these routes in spans. A fairing can't do this: it runs before a
-/// handler and after it, but can't wrap it.
+/// Runs the handlers of these routes in spans. A fairing can't do this: it runs before and
+/// after a handler, but can't wrap the handler.
 pub fn in_spans(mut routes: Vec<Route>) -> Vec<Route> {
     for route in &mut routes {
         route.handler = Box::new(InSpan(route.handler.clone()));

@@ -19,47 +19,47 @@ pub const MAX_BODY_BYTES: usize = 32 * 1024;
 pub const MAX_IDS: usize = 1000;
 
 // ANCHOR: settings
-/// All settings, validated: a service that has its `Settings` can start. They don't implement
-/// `Debug`, because some are secret.
+/// All settings, validated at the start, so that invalid ones are reported before any request.
+/// The struct doesn't implement `Debug`, because some settings are secret.
 pub struct Settings {
     /// The address to listen on.
     pub address: IpAddr,
     /// The port to listen on.
     pub port: u16,
-    /// The configured keys.
+    /// The valid API keys.
     pub api_keys: Vec<String>,
-    /// The settings of the database and its pool.
+    /// The settings for the database and its pool.
     pub database: DatabaseSettings,
     /// The maximum time that an export waits for its client.
     pub export_timeout: Duration,
     /// The maximum duration of a whole export.
     pub export_deadline: Duration,
-    /// The settings of the price service.
+    /// The settings for the price service.
     pub prices: PriceSettings,
-    /// The settings of spans and metrics.
+    /// The settings for spans and metrics.
     pub telemetry: TelemetrySettings,
-    /// The filter of the log lines.
+    /// The filter for log lines: one level for the service, and one for libraries.
     pub log: Targets,
 }
 
-/// The settings of the database.
+/// The settings for the database.
 pub struct DatabaseSettings {
-    /// The address of PostgreSQL, with user and password.
+    /// How to connect to PostgreSQL: the address, the user and the password.
     pub url: PgConnectOptions,
     /// The maximum number of open connections.
     pub pool_size: NonZeroU16,
     /// The maximum time that a request waits for a connection.
     pub timeout: Duration,
-    /// The maximum duration of an attempt to migrate.
+    /// The maximum duration of one migration attempt.
     pub migration_timeout: Duration,
 }
 
-/// The settings of spans and metrics, from the standard OpenTelemetry
-/// variables. The SDK reads the rest of these variables itself.
+/// The settings for spans and metrics that the service needs, from standard
+/// OpenTelemetry variables. The SDK reads the other `OTEL_…` variables itself.
 pub struct TelemetrySettings {
     /// The name of the service in spans and metrics.
     pub service_name: String,
-    /// Whether a collector is configured to receive spans and metrics.
+    /// Whether spans and metrics are sent, which is the case if a collector is configured.
     pub is_sent: bool,
     /// The sampling ratio for traces that start in this service.
     pub share: f64,
@@ -69,23 +69,23 @@ pub struct TelemetrySettings {
 
 /// The settings for calls to the price service.
 pub struct PriceSettings {
-    /// The address of the price service; without an address, there are no prices.
+    /// The address of the price service; if it isn't set, the service offers no prices.
     pub url: Option<String>,
     /// The maximum number of concurrent calls.
     pub limit: NonZeroU32,
-    /// The maximum time that a request waits for a permit.
+    /// The maximum time that a request waits for a permit to call the price service.
     pub wait: Duration,
     /// The maximum duration of a call.
     pub timeout: Duration,
-    /// The maximum duration of a whole request with a price.
+    /// The maximum duration of a whole request that needs a price.
     pub deadline: Duration,
 }
 
 impl Settings {
-    /// Reads the settings. Settings missing from the environment keep these defaults.
+    /// Reads the settings. Those that the environment doesn't set get the defaults below.
     ///
     /// # Errors
-    /// A variable is invalid. The error is a sentence for the person who set the variable.
+    /// A variable is invalid. The message is a sentence for the person who set the variable.
     pub fn from_environment() -> Result<Settings, String> {
         Ok(Settings {
             address: setting("ADDRESS", "127.0.0.1", ip_address)?,
@@ -125,32 +125,32 @@ impl Settings {
         })
     }
 
-    /// The part of the settings that configures Rocket, as its `Figment`.
+    /// Rocket's configuration, built from these settings.
     pub fn rocket(&self) -> Figment {
         let longest_request = self.prices.deadline.max(2 * self.database.timeout);
         rocket::Config::figment()
             .merge(("address", self.address))
             .merge(("port", self.port))
             .merge(("limits.json", MAX_BODY_BYTES))
-            // After SIGTERM no new requests are accepted. A running request has time to wait for a
-            // connection and for an answer on that connection, or until its deadline;
-            // then connections are closed.
+            // After SIGTERM, no new requests are accepted. Requests in flight get enough time to wait
+            // for a database connection and a query result, or to reach the deadline for prices.
+            // Connections that are still open after that are closed.
             .merge(("shutdown.grace", in_seconds(longest_request) + 1))
             .merge(("shutdown.mercy", 1))
     }
 }
 // ANCHOR_END: settings
 
-/// Rounds up, because Rocket counts its time limits in whole seconds.
+/// Rounds up, because Rocket takes its time limits in whole seconds.
 fn in_seconds(duration: Duration) -> u64 {
     (duration + Duration::from_millis(999)).as_secs()
 }
 
-/// The values that the variable accepts, for the person who sets it.
+/// Describes the values that a variable accepts, for the person who sets it.
 type Expected = &'static str;
 
 // ANCHOR: setting
-/// Reads a variable, or else its default.
+/// Reads a variable, or uses the default if the variable isn't set.
 fn setting<T>(
     variable: &str,
     default: &str,
@@ -163,8 +163,8 @@ fn setting<T>(
 }
 // ANCHOR_END: setting
 
-/// Reads a variable that has no default: with a default key, every reader of this course could
-/// use a service whose owner forgot to set one. Errors omit the value: they end up in logs.
+/// Reads a variable that has no default: a default key would let every reader of this course
+/// use a service whose owner forgot to set one. Errors omit the value, as errors are logged.
 fn secret<T>(variable: &str, read: fn(&str) -> Result<T, Expected>) -> Result<T, String> {
     let text = env::var_os(variable).unwrap_or_default();
     read(text.to_str().unwrap_or_default()).map_err(|expected| {
@@ -186,7 +186,7 @@ fn port(text: &str) -> Result<u16, Expected> {
     text.parse().map_err(|_| "a port number, 0 to 65535")
 }
 
-/// Reads keys separated by commas. Refuses an empty key, which an empty header would match.
+/// Reads comma-separated keys. Rejects empty keys, because an empty header would match one.
 fn keys(text: &str) -> Result<Vec<String>, Expected> {
     let keys: Vec<String> = text.split(',').map(|key| key.trim().to_owned()).collect();
     if keys.iter().any(String::is_empty) {
@@ -195,8 +195,8 @@ fn keys(text: &str) -> Result<Vec<String>, Expected> {
     Ok(keys)
 }
 
-/// Reads a `postgres://` URL. sqlx by itself would also accept other schemes, and URLs that
-/// need TLS in a build without TLS: clients would get a 500 at the first connection.
+/// Reads a `postgres://` URL. sqlx also accepts other schemes and, in a build without TLS, URLs
+/// that need TLS: the first connection would then fail, and the client would get a 500.
 fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     let is_postgres = text.starts_with("postgres://") || text.starts_with("postgresql://");
     match text.parse() {
@@ -209,7 +209,7 @@ fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     }
 }
 
-/// Strips the brackets of an IPv6 address: sqlx would look up the host with the brackets.
+/// Strips the brackets from an IPv6 address: sqlx would pass them to the host name lookup.
 fn without_brackets(url: PgConnectOptions) -> PgConnectOptions {
     let host = url.get_host().trim_matches(['[', ']']).to_owned();
     url.host(&host)
@@ -228,8 +228,8 @@ fn pool_size(text: &str) -> Result<NonZeroU16, Expected> {
 }
 
 // ANCHOR: milliseconds
-/// Reads a time limit. Less than 250 ms is refused, because opening a connection can take that
-/// long; more than an hour, because a different unit was probably meant.
+/// Reads a time limit. Rejects less than 250 ms, because opening a connection can take as long,
+/// and more than an hour, because the value was probably meant in a different unit.
 fn milliseconds(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=3_600_000) => Ok(Duration::from_millis(limit)),
@@ -238,7 +238,7 @@ fn milliseconds(text: &str) -> Result<Duration, Expected> {
 }
 // ANCHOR_END: milliseconds
 
-/// Reads a time limit of up to a day.
+/// Reads a time limit of at most one day.
 fn up_to_a_day(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=86_400_000) => Ok(Duration::from_millis(limit)),
@@ -246,7 +246,7 @@ fn up_to_a_day(text: &str) -> Result<Duration, Expected> {
     }
 }
 
-/// Reads an `http://` URL, and removes a trailing slash, because paths begin with one.
+/// Parses an `http://` URL. Removes a trailing slash: the paths appended later begin with one.
 fn http_url(text: &str) -> Result<String, Expected> {
     match reqwest::Url::parse(text) {
         Ok(url) if url.scheme() == "http" && url.query().is_none() && url.fragment().is_none() => {

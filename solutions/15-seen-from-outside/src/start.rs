@@ -14,11 +14,11 @@ use rocket::{
     },
 };
 
-/// Starts the service and waits until it is told to stop, by SIGTERM or Ctrl-C.
+/// Starts the service, and runs it until SIGTERM or Ctrl-C.
 ///
 /// Rocket could handle signals itself, in a separate task. In Rocket 0.5.2, that task and the
-/// one that runs the service can race: the service then stops at once and drops the waiting
-/// requests. So the signal is handled here, by the task that runs the service.
+/// one that runs the service can race: the service then stops at once and drops the requests
+/// that are waiting. So the signal is handled here, by the task that runs the service.
 pub async fn launch(service: Rocket<Build>) -> ExitCode {
     let without_signals = service
         .figment()
@@ -57,7 +57,7 @@ async fn stop_signal() -> io::Result<()> {
     }
 }
 
-/// Prints why the service can't run, and returns its exit code.
+/// Prints why the service can't run, and returns the exit code for a failure.
 pub fn refuse(reason: &impl Display) -> ExitCode {
     eprintln!("{reason}");
     ExitCode::FAILURE

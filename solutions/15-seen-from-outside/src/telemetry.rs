@@ -21,7 +21,7 @@ use crate::{
 /// How long the last exports may delay the shutdown.
 const LAST_EXPORTS: Duration = Duration::from_secs(2);
 
-/// The reason why there is no telemetry.
+/// The reason why telemetry can't be set up.
 #[derive(Debug, Error)]
 pub enum NoTelemetry {
     #[error("OTEL_EXPORTER_OTLP_ENDPOINT cannot be used: {0}")]
@@ -33,7 +33,7 @@ pub enum NoTelemetry {
 }
 
 // ANCHOR: exporters
-/// The exporters to the collector. They read the variables `OTEL_EXPORTER_…` themselves.
+/// The exporters to the collector. They read the `OTEL_EXPORTER_…` variables themselves.
 struct Exporters {
     spans: SpanExporter,
     metrics: MetricExporter,
@@ -65,8 +65,8 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Starts the exporting threads. The SDK itself reads the `OTEL_…` variables that set how often
-    /// and how much they send.
+    /// Starts the threads that export. How often and how much they send is set in `OTEL_…`
+    /// variables, which the SDK reads itself.
     pub fn start(settings: &TelemetrySettings) -> Result<Telemetry, NoTelemetry> {
         let (to_send_spans, to_send_metrics) = match Exporters::new(settings)? {
             Some(Exporters { spans, metrics }) => (Some(spans), Some(metrics)),
@@ -86,7 +86,7 @@ impl Telemetry {
             metrics = metrics.with_periodic_exporter(exporter);
         }
         let metrics = metrics.build();
-        // Set before the span provider is built: its queue counts dropped spans with the global meter.
+        // Set before the tracer provider is built: its queue counts dropped spans with this meter.
         global::set_meter_provider(metrics.clone());
 
         // The caller's sampling decision is kept. The ratio applies only to traces that start here.
@@ -109,7 +109,7 @@ impl Telemetry {
     /// Exports the remaining data, but doesn't delay the shutdown by more than `LAST_EXPORTS`.
     pub async fn shutdown(self) {
         let (done, sent) = oneshot::channel();
-        // A plain thread: the runtime's shutdown would wait for one of its own blocking threads.
+        // A plain thread: the runtime's shutdown would wait for a thread of its own blocking pool.
         thread::spawn(move || {
             let _ = self.spans.shutdown_with_timeout(LAST_EXPORTS);
             let _ = self.metrics.shutdown_with_timeout(LAST_EXPORTS);

@@ -1,4 +1,4 @@
-//! Trace context: reads `traceparent` and `tracestate` from a request, and passes them on.
+//! Trace context: extracts `traceparent` and `tracestate` from requests, and passes them on.
 
 use opentelemetry::{
     Context,
@@ -16,12 +16,12 @@ pub fn of(request: &Request<'_>) -> Context {
     TraceContextPropagator::new().extract_with_context(&no_span, &Headers(request.headers()))
 }
 
-/// Injects this context into the headers, so that its span becomes the parent in the callee.
+/// Injects this context into the headers: its span becomes the parent of the callee's span.
 pub fn pass_on(context: &Context, headers: &mut reqwest::header::HeaderMap) {
     TraceContextPropagator::new().inject_context(context, &mut HeaderInjector(headers));
 }
 
-/// Adapts Rocket's headers to the propagator, which asks for `traceparent` and `tracestate`.
+/// Adapts Rocket's headers for the propagator, which reads `traceparent` and `tracestate`.
 struct Headers<'r>(&'r HeaderMap<'r>);
 
 impl Extractor for Headers<'_> {

@@ -1,5 +1,5 @@
-//! The API key: the valid keys, the request guard that lets only requests with a valid key
-//! pass, and the answer to all other requests.
+//! API keys: the configured keys, the request guard that admits only requests with one of them,
+//! and the response to all other requests.
 
 use rocket::{
     Request, catch,
@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::{problem::Problem, refused::Refusal};
 
 // ANCHOR: keys
-/// The configured keys. No `Debug`: they are secrets.
+/// The configured keys. `Debug` isn't implemented, because keys are secrets.
 pub struct ApiKeys(Vec<String>);
 
 impl ApiKeys {
@@ -22,8 +22,8 @@ impl ApiKeys {
         ApiKeys(keys)
     }
 
-    /// Whether this is one of the keys. Compares it with every key in constant time, to the last
-    /// byte, so that the time taken doesn't reveal how close a guess is.
+    /// Whether `key` is one of the configured keys. Compares it with all of them in constant time,
+    /// to the last byte, so that the time taken doesn't reveal how close a guess is.
     fn accept(&self, key: &str) -> bool {
         self.0
             .iter()
@@ -35,11 +35,11 @@ impl ApiKeys {
 // ANCHOR_END: keys
 
 // ANCHOR: guard
-/// Proof that a request has a valid key: a handler that takes an `ApiKey` runs only with one.
+/// Proof of a valid key: a handler that takes an `ApiKey` doesn't run for requests without one.
 /// The field is private, so only the guard below can create an `ApiKey`.
 pub struct ApiKey(());
 
-/// Why a request was refused. Rocket logs this in its debug form, so it contains no key.
+/// Why a request was refused. Rocket logs the `Debug` output, so this type contains no key.
 #[derive(Debug, Clone, Copy, Error)]
 pub enum Refused {
     /// The request has neither the header nor the query parameter.
@@ -48,7 +48,7 @@ pub enum Refused {
     /// The key isn't one of the configured keys.
     #[error("the key does not count")]
     Wrong,
-    /// `main.rs` manages no `ApiKeys`.
+    /// Rocket's managed state has no `ApiKeys`: `main.rs` must add them.
     #[error("there are no keys to compare it with")]
     NotConfigured,
 }
@@ -72,7 +72,7 @@ impl<'r> FromRequest<'r> for ApiKey {
 }
 
 /// The decoded value of `?api_key=…`. Rocket's own `query_fields` would treat `api_key[0]` and
-/// `api_key.x` as the same name, because nested form fields are named like this.
+/// `api_key.x` as the same name, because it parses both as nested fields of a form.
 fn in_query<'r>(request: &'r Request<'_>) -> Option<&'r str> {
     let mut parameters = request.uri().query()?.segments();
     parameters
@@ -82,14 +82,14 @@ fn in_query<'r>(request: &'r Request<'_>) -> Option<&'r str> {
 // ANCHOR_END: guard
 
 // ANCHOR: unauthorized
-/// A problem with the `WWW-Authenticate` challenge that every 401 must have.
+/// A problem with the `WWW-Authenticate` challenge that every 401 must include.
 #[derive(Responder)]
 pub struct Unauthorized {
     problem: Problem,
     challenge: Header<'static>,
 }
 
-/// Responds to a refused request, with the guard's reason if the service accepts tokens.
+/// Responds to an unauthenticated request, with the guard's reason if tokens are accepted.
 #[catch(401)]
 pub fn unauthorized(request: &Request<'_>) -> Result<Refusal, Unauthorized> {
     Refusal::of(request).ok_or_else(|| Unauthorized {

@@ -1,4 +1,4 @@
-//! The caller, and their permissions: two guards, one built on the other.
+//! Two guards: `Caller` authenticates, and `Allowed`, which is built on `Caller`, authorizes.
 
 use std::marker::PhantomData;
 
@@ -17,15 +17,15 @@ use crate::{
 };
 
 // ANCHOR: caller
-/// The caller: a subject that the issuer names, or the owner of an API key.
+/// The authenticated caller: the subject of an access token, or the owner of an API key.
 pub enum Caller {
-    /// A caller with an API key. All keys are alike: they allow everything, and identify no one.
+    /// A caller with an API key. Every key allows everything, and no key identifies its owner.
     Key,
-    /// A subject and its scopes, as the token says.
+    /// A caller with an access token, which contains the subject and the scopes.
     Token {
-        /// The `sub` of the token.
+        /// The `sub` claim of the token.
         subject: String,
-        /// The scopes, separated by spaces.
+        /// The `scope` claim: scopes separated by spaces.
         scope: String,
     },
 }
@@ -48,7 +48,7 @@ impl<'r> FromRequest<'r> for Caller {
             return by_key(request).await;
         };
         let judged = match bearer(request) {
-            // If there is a token, it alone decides: a valid key doesn't make up for an invalid token.
+            // If there is a token, only the token counts: a valid key can't replace an invalid token.
             Ok(Some(token)) => tokens.judge(token).await,
             Ok(None) => return by_key(request).await,
             Err(refused) => Err(refused),
@@ -86,14 +86,14 @@ pub trait Scope: Send + Sync + 'static {
     const NAME: &'static str;
 }
 
-/// Allows reading records.
+/// The scope that allows reading records.
 pub struct ReadRecords;
 
 impl Scope for ReadRecords {
     const NAME: &'static str = "records:read";
 }
 
-/// Allows changing records.
+/// The scope that allows changing records.
 pub struct WriteRecords;
 
 impl Scope for WriteRecords {
@@ -101,7 +101,7 @@ impl Scope for WriteRecords {
 }
 
 // ANCHOR: allowed
-/// Proof that the caller has the scope `S`: without it, a handler with this guard doesn't run.
+/// Proof that the caller has the scope `S`: a handler with this guard runs only in that case.
 pub struct Allowed<S>(PhantomData<S>);
 
 #[async_trait]

@@ -12,10 +12,10 @@ use thiserror::Error;
 
 use crate::{key_set::KeySet, object::Object, settings::TokenSettings};
 
-/// The maximum size of a response. A key has about 400 bytes.
+/// The maximum size of a response, in bytes. A key takes about 400.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
-/// The reason why there is no key set.
+/// The reason why the key set couldn't be fetched.
 #[derive(Debug, Error)]
 pub enum NoKeySet {
     #[error("the issuer's answer did not come in time")]
@@ -30,13 +30,13 @@ pub enum NoKeySet {
     NotASet(#[from] serde_json::Error),
 }
 
-/// The JSON that the issuer publishes.
+/// The JSON Web Key Set that the issuer publishes.
 #[derive(Deserialize)]
 struct Published {
     keys: Vec<Value>,
 }
 
-/// The address of the issuer, and the client for it.
+/// The HTTP client, and the address at which the issuer publishes its keys.
 pub struct Issuer {
     client: Client,
     url: String,

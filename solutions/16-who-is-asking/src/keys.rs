@@ -1,4 +1,4 @@
-//! The issuer's keys, cached: renewed in the background, and fetched on demand when a token
+//! The cache of the issuer's keys: renewed in the background, and fetched on demand if a token
 //! names an unknown key.
 
 use std::{
@@ -22,12 +22,12 @@ use crate::{
 };
 
 // ANCHOR: keys
-/// The keys, shared by all requests.
+/// The issuer's keys, cached for all requests.
 pub struct Keys {
     issuer: Issuer,
     /// The issuer's last valid response. Locked only briefly, never across an `.await`.
     last: RwLock<Option<Fetched>>,
-    /// Held during a fetch. Contains the time of the last fetch that an unknown key caused.
+    /// Locked during a fetch. Holds the time of the last fetch that an unknown key id caused.
     asking: Mutex<Option<Instant>>,
     renewal: Duration,
     cooldown: Duration,
@@ -43,7 +43,7 @@ struct Fetched {
 // ANCHOR_END: keys
 
 impl Keys {
-    /// Holds no keys until the first fetch.
+    /// Creates an empty cache, which the first fetch fills.
     pub fn new(settings: &TokenSettings) -> Keys {
         Keys {
             issuer: Issuer::new(settings),
@@ -56,7 +56,7 @@ impl Keys {
     }
 
     // ANCHOR: get
-    /// The key with this id. An unknown id triggers a fetch, unless there was one a moment ago.
+    /// The key with this id. An unknown id triggers a fetch, but at most one per cooldown.
     ///
     /// # Errors
     /// The issuer has no such key, or its last valid response is too old.
@@ -83,18 +83,18 @@ impl Keys {
         counts.then_some(last.keys)
     }
 
-    /// Fetches the keys because of an unknown key id. Requests that arrive in the meantime wait for the
-    /// fetch, and then find the key, or that the issuer doesn't have it.
+    /// Fetches the keys because of an unknown key id. Requests that arrive in the meantime wait for
+    /// this fetch, and use its result.
     async fn ask_for(&self, kid: &str) {
         let mut asked = self.asking.lock().await;
         let just_asked = asked.is_some_and(|asked| asked.elapsed() < self.cooldown);
         if just_asked || self.known(kid).is_some() {
             return;
         }
-        // Set before the fetch as well: if this request is canceled, the issuer has still been asked.
+        // Also set before the fetch: if this request is canceled, the cooldown applies anyway.
         *asked = Some(Instant::now());
         self.fetch().await;
-        // The cooldown starts here: requests that waited for a silent issuer don't ask one by one.
+        // The cooldown starts after the fetch: if that timed out, the waiting requests don't repeat it.
         *asked = Some(Instant::now());
     }
     // ANCHOR_END: get
@@ -110,8 +110,8 @@ impl Keys {
         }
     }
 
-    /// Renews the keys until the service is told to stop, even in the middle of a fetch: `select!` drops
-    /// the unfinished future, and the connection with it.
+    /// Renews the keys until the service shuts down. Even in the middle of a fetch, `select!` then
+    /// drops the unfinished future, which closes the connection.
     async fn renew_until(&self, shutdown: Shutdown) {
         select! {
             () = self.renew() => {}
@@ -119,7 +119,7 @@ impl Keys {
         }
     }
 
-    /// Fetches the keys. They replace the cached keys, so a withdrawn key is no longer valid.
+    /// Fetches the keys. They replace the cached keys, so a withdrawn key is no longer accepted.
     /// If the fetch fails, the cached keys stay.
     async fn fetch(&self) {
         let at = Instant::now();
@@ -135,7 +135,7 @@ impl Keys {
     // ANCHOR_END: renew
 }
 
-/// Renews the keys in the background, from the start of the service to its end.
+/// A fairing that renews the keys in the background, from liftoff to shutdown.
 pub fn renewed_on_liftoff(keys: &Arc<Keys>) -> AdHoc {
     let keys = Arc::clone(keys);
     AdHoc::on_liftoff("renewal of keys", move |rocket| {

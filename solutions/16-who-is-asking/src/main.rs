@@ -1,4 +1,4 @@
-//! The service: reads its settings, puts its parts together, and answers until it is told to stop.
+//! The service: reads its settings, assembles its parts, and runs until it is told to stop.
 
 mod api_key;
 mod bearer;
@@ -65,7 +65,7 @@ async fn main() -> ExitCode {
     start::launch(service(&settings)).await
 }
 
-/// Puts the service together. Nothing listens yet.
+/// Assembles the service, but doesn't start it: nothing listens yet.
 fn service(settings: &Settings) -> Rocket<Build> {
     let schema = Schema::default();
     let service = rocket::custom(settings.rocket())
@@ -104,7 +104,7 @@ fn service(settings: &Settings) -> Rocket<Build> {
     }
 }
 
-/// Accepts tokens of an issuer, in addition to API keys.
+/// Makes the service accept access tokens from an issuer, in addition to API keys.
 fn with_tokens(service: Rocket<Build>, settings: &TokenSettings) -> Rocket<Build> {
     let keys = Arc::new(Keys::new(settings));
     service

@@ -15,7 +15,7 @@ use crate::{
 };
 
 // ANCHOR: client
-/// A local client of the service: Rocket dispatches its requests in-process, without a port.
+/// A local client for the service: Rocket dispatches requests in-process, without a port.
 async fn client() -> Client {
     let settings = Settings {
         address: [127, 0, 0, 1].into(),
@@ -39,7 +39,7 @@ async fn client() -> Client {
 }
 // ANCHOR_END: client
 
-/// Asserts that an answer is a problem with this status and detail.
+/// Asserts that a response is a problem with this status and detail.
 async fn assert_problem(answer: LocalResponse<'_>, status: Status, detail: &str) {
     assert_eq!(answer.status(), status);
     let problem: Value = answer.into_json().await.expect("a problem");

@@ -19,8 +19,8 @@ use crate::{
 /// The maximum length of a token, in bytes.
 const MAX_TOKEN_BYTES: usize = 8192;
 
-/// The claims of a token about its bearer. The library checks the rest. A claim of the wrong type
-/// makes the token malformed: the library would accept a list as an issuer.
+/// The claims about the token's bearer. The library validates the others. A claim of the wrong
+/// type makes the token malformed here: the library alone would accept a list as the issuer.
 #[derive(Deserialize)]
 struct Claims {
     #[expect(dead_code, reason = "a text or nothing; the library compares it")]
@@ -29,7 +29,7 @@ struct Claims {
     scope: Option<String>,
 }
 
-/// The verifier of access tokens.
+/// Verifies access tokens.
 pub struct Tokens {
     keys: Arc<Keys>,
     issuer: String,
@@ -38,7 +38,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Accepts tokens of this issuer, for this audience, verified with these keys.
+    /// Accepts tokens from this issuer, for this audience, verified with these keys.
     pub fn new(settings: &TokenSettings, keys: Arc<Keys>) -> Tokens {
         Tokens {
             keys,
@@ -64,7 +64,7 @@ impl Tokens {
         let kid = header.kid.ok_or(Refused::Token(Reason::Key))?;
         let key = self.keys.get(&kid).await?;
 
-        // The key determines the algorithm: the token's header could be forged to name another one.
+        // The key determines the algorithm: an attacker can put any algorithm into the token's header.
         let mut validation = Validation::new(key.algorithm);
         validation.set_issuer(&[&self.issuer]);
         validation.set_audience(&[&self.audience]);
@@ -86,7 +86,7 @@ impl Tokens {
     // ANCHOR_END: judge
 }
 
-/// RFC 9068: ID tokens have the type `JWT`, the same signing keys, and a different audience.
+/// Rejects ID tokens: same signing keys, but type `JWT` and a different audience (RFC 9068).
 fn is_access_token(typ: &str) -> bool {
     ["at+jwt", "application/at+jwt"]
         .iter()
@@ -94,7 +94,7 @@ fn is_access_token(typ: &str) -> bool {
 }
 
 // ANCHOR: reason
-/// One word per library error, for the log: the error's message may repeat parts of the token.
+/// Maps a library error to one word for the log: its message could repeat parts of the token.
 fn reason(error: &Error) -> Refused {
     Refused::Token(match error.kind() {
         ErrorKind::InvalidAlgorithm => Reason::Algorithm,

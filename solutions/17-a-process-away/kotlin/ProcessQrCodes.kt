@@ -30,7 +30,7 @@ class ProcessQrCodes(
     /** If the timeout ends this early, the program ends with it. */
     private suspend fun draw(text: String): ByteArray =
         coroutineScope {
-            // Set inside the block: a timeout just as the block returns would discard its result.
+            // Set inside the block: a timeout just as the block returns would lose the process.
             var process: Process? = null
             try {
                 val started = withContext(Dispatchers.IO) { start().also { process = it } }

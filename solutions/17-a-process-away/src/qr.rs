@@ -1,4 +1,4 @@
-//! The function that moves: it draws the QR code of a text as a PNG image.
+//! The function that moves from Kotlin to Rust: it draws the QR code of a text as a PNG image.
 
 use std::cell::RefCell;
 
@@ -9,10 +9,10 @@ use flate2::{Compress, CompressError, Compression, Crc, FlushCompress};
 const QUIET_ZONE: usize = 4;
 /// The minimum width of an image, in pixels.
 const MIN_WIDTH: usize = 200;
-/// Takes half the time of the default level, 6, for a tenth more bytes.
+/// Takes half as long as the default level, 6, and produces only a tenth more bytes.
 const DEFLATE_LEVEL: u32 = 3;
 
-/// The reason why a text can't be drawn.
+/// The reason why a QR code can't be drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum QrError {
     #[error("the text does not fit into a QR code: {0}")]
@@ -22,7 +22,7 @@ pub enum QrError {
 }
 
 // ANCHOR: png
-/// The QR code of `text` as a PNG image: the smallest that holds it at error correction level L.
+/// Draws `text` as a PNG image: the smallest QR code that holds it at error correction level L.
 pub fn png(text: &str) -> Result<Vec<u8>, QrError> {
     let code = QRBuilder::new(text).ecl(ECL::L).build()?;
     let (width, rows) = draw(&code);
@@ -70,7 +70,7 @@ fn draw(code: &QRCode) -> (usize, Vec<u8>) {
 }
 
 thread_local! {
-    /// Reused, because a compressor takes a hundred times as much memory as an image.
+    /// One per thread, and reused: a compressor takes a hundred times as much memory as an image.
     static DEFLATER: RefCell<Compress> =
         RefCell::new(Compress::new(Compression::new(DEFLATE_LEVEL), true));
 }
@@ -84,7 +84,7 @@ fn deflate(rows: &[u8]) -> Result<Vec<u8>, CompressError> {
     })
 }
 
-/// A chunk of a PNG file: its length, name and content, and a checksum of name and content.
+/// Appends a PNG chunk: the length, name and content, and a checksum of the name and content.
 fn add_chunk(file: &mut Vec<u8>, name: &[u8; 4], content: &[u8]) {
     let mut checksum = Crc::new();
     checksum.update(name);

@@ -1,4 +1,4 @@
-// The module as the JVM sees it: its memory, and its functions, which take and return numbers.
+// The WebAssembly module as the JVM sees it: a memory, and functions that take and return numbers.
 package workshop.qrcode
 
 import com.dylibso.chicory.runtime.Instance

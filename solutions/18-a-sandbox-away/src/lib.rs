@@ -1,4 +1,4 @@
-//! The functions for the host. Only numbers cross the boundary, so bytes go through memory.
+//! The exported functions. Only numbers cross the boundary, so bytes are passed in memory.
 #![expect(
     unsafe_code,
     reason = "what comes over this border are addresses, and nobody checks them"
@@ -9,17 +9,17 @@ mod qr;
 use std::{ptr, slice, str};
 
 // ANCHOR: border
-/// The result of [`qr_png`] if there is no image: Rust never allocates anything at address 0.
+/// [`qr_png`] returns this if there is no image: Rust never allocates anything at address 0.
 const NO_IMAGE: u64 = 0;
 
-/// Allocates bytes that the host will write, and will free with [`qr_free`].
+/// Allocates memory that the host writes to, and must free with [`qr_free`].
 #[unsafe(no_mangle)]
 pub extern "C" fn qr_alloc(length: usize) -> *mut u8 {
     handed_over(vec![0; length])
 }
 
-/// Draws the QR code of a text, and returns the image: its address in the upper half of
-/// the number, its length in the lower half. The host frees the image with [`qr_free`].
+/// Draws the QR code of a text. Returns the address of the image in the upper 32 bits, and
+/// its length in the lower 32 bits. The host must free the image with [`qr_free`].
 ///
 /// # Safety
 /// `text` must not be null, and must point to `length` initialized bytes of one
@@ -27,7 +27,7 @@ pub extern "C" fn qr_alloc(length: usize) -> *mut u8 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_png(text: *const u8, length: usize) -> u64 {
     // SAFETY: the caller guarantees that `text` isn't null, that its `length` bytes are initialized and in one allocation, and
-    // that they don't change while this slice is used: it ends with this function.
+    // that they don't change while the slice is in use, which is until this function returns.
     let text = unsafe { slice::from_raw_parts(text, length) };
     match draw(text) {
         Some(image) => {
@@ -47,8 +47,8 @@ pub unsafe extern "C" fn qr_png(text: *const u8, length: usize) -> u64 {
 /// - The bytes must be freed only once, and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
-    // SAFETY: the caller guarantees that this is the address and the length of one box that `handed_over` has leaked, so
-    // Rust's allocator made it, and it has had no owner since.
+    // SAFETY: the caller guarantees that `data` and `length` describe one box that `handed_over` has leaked, so its
+    // memory comes from Rust's allocator, and has had no owner since.
     drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(data, length)) });
 }
 

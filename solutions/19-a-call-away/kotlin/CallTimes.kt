@@ -1,4 +1,4 @@
-// Measures calls of several sizes, repeatedly, with and without crossing the boundary. For `just measure exercise-19`.
+// For `just measure exercise-19`: repeatedly times calls of several sizes, with and without crossing the boundary.
 package workshop.qrcode
 
 import kotlinx.coroutines.runBlocking

@@ -1,4 +1,4 @@
-// The functions of the native library, as the JVM calls them.
+// The functions of the native library, callable from the JVM.
 package workshop.qrcode
 
 import workshop.records.QrCodesUnavailable

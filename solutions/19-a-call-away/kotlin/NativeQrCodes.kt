@@ -1,4 +1,4 @@
-// Draws QR codes with a function of a native library: copies the text off the heap, and the image back.
+// Draws QR codes with a native library: copies the text out of the JVM's heap, and the image back in.
 package workshop.qrcode
 
 import kotlinx.coroutines.Dispatchers
@@ -20,7 +20,7 @@ class NativeQrCodes(
 
     override suspend fun png(text: String): ByteArray =
         withContext(Dispatchers.Default) {
-            // Memory off the heap, for this call: it is freed at the end of the block, whatever happens.
+            // Off-heap memory for this call: it is freed at the end of the block, even after an exception.
             Arena.ofConfined().use { arena -> library.draw(text, arena) }
         }
 }

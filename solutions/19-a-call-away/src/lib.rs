@@ -30,7 +30,7 @@ impl Bytes {
     }
 }
 
-/// The outcome of a call; the numbers are part of the interface.
+/// The outcome of a call. The numbers are part of the ABI.
 #[repr(i32)]
 pub enum Outcome {
     Drawn = 0,
@@ -49,11 +49,11 @@ pub enum Outcome {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Bytes) -> Outcome {
     // SAFETY: the caller guarantees that `text` isn't null, that its `length` bytes are initialized and in one allocation, and
-    // that they don't change while this slice is used: it ends with this function.
+    // that they don't change while the slice is in use, which is until this function returns.
     let text = unsafe { slice::from_raw_parts(text, length) };
     match catch_unwind(|| draw(text)) {
         Ok(Ok(bytes)) => {
-            // SAFETY: the caller guarantees that `image` isn't null, is aligned, and that only we use the room behind it.
+            // SAFETY: the caller guarantees that `image` isn't null, is aligned, and points to memory that only we use.
             unsafe { image.write(Bytes::handed_over(bytes)) };
             Outcome::Drawn
         }
@@ -65,17 +65,17 @@ pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Byte
 /// Frees bytes that a function of this library has handed over.
 ///
 /// # Safety
-/// - `data` and `length` must be those of one [`Bytes`] of this library: a whole allocation.
+/// - `data` and `length` must come from one [`Bytes`] of this library: one whole allocation.
 /// - The bytes must be freed only once, and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
-    // SAFETY: the caller guarantees that this is the address and the length of one box that `handed_over` has leaked, so
-    // Rust's allocator made it, and it has had no owner since.
+    // SAFETY: the caller guarantees that `data` and `length` describe one box that `handed_over` has leaked, so its
+    // memory comes from Rust's allocator, and has had no owner since.
     drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(data, length)) });
 }
 // ANCHOR_END: border
 
-/// The QR code of these bytes, or the reason why there is none: they may not be UTF-8.
+/// The QR code of these bytes, or the reason why there is none, such as invalid UTF-8.
 fn draw(text: &[u8]) -> Result<Vec<u8>, Outcome> {
     let text = str::from_utf8(text).map_err(|_| Outcome::NotUtf8)?;
     qr::png(text).map_err(|error| match error {

@@ -1,4 +1,4 @@
-//! The errors of a request, and the problems that clients get for them.
+//! The reasons why a request can fail, and the problem details that clients get for them.
 
 use std::error::Error as StdError;
 
@@ -19,19 +19,19 @@ pub enum Error {
     /// The text cannot be decoded.
     #[error("the request is malformed")]
     Malformed,
-    /// There is nothing to draw.
+    /// The text is missing or empty.
     #[error("the query parameter text is missing or empty")]
     NoText,
     /// The text is longer than `MAX_TEXT_BYTES`.
     #[error("text must be at most {MAX_TEXT_BYTES} bytes of UTF-8, but has {0}")]
     TextTooLong(usize),
-    /// No code can be drawn now.
+    /// No QR code can be drawn at the moment.
     #[error("no QR code")]
     Unavailable(#[source] Box<dyn StdError + Send + Sync>),
 }
 
 impl Error {
-    /// The problem for the client. The reason why there's no code is for the log.
+    /// The problem details for the client. The reason why there is no QR code is only logged.
     fn problem(&self) -> Problem {
         match self {
             Error::Unavailable(_) => {

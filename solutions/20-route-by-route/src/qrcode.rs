@@ -1,4 +1,4 @@
-//! `GET /qrcode?text=`: the text as a QR code, without a key.
+//! `GET /qrcode?text=`: draws the text as a QR code. Needs no key.
 
 use std::{num::NonZero, sync::Arc, thread::available_parallelism, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::{error::Error, qr, text::Text};
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 // ANCHOR: qrcode
-/// Responds with the code as an image. Otherwise answers 400 for
+/// Responds with the QR code as a PNG image. Answers 400 for
 /// an invalid text, and 503 if the image isn't ready in time.
 #[get("/qrcode")]
 pub async fn qrcode(
@@ -31,9 +31,9 @@ pub async fn qrcode(
     }
 }
 
-/// Limits concurrent drawings to two per core. A drawing keeps its core busy until it ends, so
-/// many more would make all of them slower, and finish none earlier. With one per core, a core
-/// would be idle while a permit passes from one request to the next.
+/// Limits concurrent drawings to two per core. A drawing is CPU-bound, so with many more, all
+/// would be slower, and none would finish earlier. With one per core, the core would be idle
+/// while a permit passes from one request to the next.
 pub struct Drawings {
     places: Arc<Semaphore>,
 }
@@ -47,8 +47,8 @@ impl Drawings {
         }
     }
 
-    /// Draws on a thread for blocking work. The few threads that read requests stay free for
-    /// reading.
+    /// Draws on a thread of the blocking pool, so that the few async worker threads stay free to
+    /// read requests.
     async fn png(&self, text: String) -> Result<Vec<u8>, Error> {
         let place = Arc::clone(&self.places).acquire_owned().await;
         let place = place.map_err(|closed| Error::Unavailable(closed.into()))?;

@@ -1,5 +1,5 @@
-//! The span of a request: each line logged inside the span has the request id, including lines
-//! from libraries, which know nothing about requests.
+//! The span of a request: each line logged inside the span has the request id, even lines from
+//! libraries, which know nothing about requests.
 
 use rocket::{
     Data, Request, Route, async_trait,
@@ -10,13 +10,13 @@ use tracing::{Instrument, Span, error_span};
 use crate::request_id::RequestId;
 
 // ANCHOR: request-span
-/// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
+/// The span of this request. Its level is `error`, so that it's enabled at every `LOG_LEVEL`.
 pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     request.local_cache(|| error_span!("request", request_id = %RequestId::of(request)))
 }
 
-/// The handler of a route, run in the span of its request. Guards, and the responder that turns
-/// the result into an answer, run there too: Rocket's macros put them into the handler.
+/// Runs a route's handler in the span of the request. Guards, and the responder that turns the
+/// result into a response, run there too: Rocket's macros make them part of the handler.
 #[derive(Clone)]
 struct InSpan(Box<dyn Handler>);
 
@@ -29,8 +29,8 @@ impl Handler for InSpan {
 }
 // ANCHOR_END: request-span
 
-/// Runs the handlers of these routes in spans. A fairing can't do this: it runs before a
-/// handler and after it, but can't wrap it.
+/// Runs the handlers of these routes in spans. A fairing can't do this: it runs before and
+/// after a handler, but can't wrap the handler.
 pub fn in_spans(mut routes: Vec<Route>) -> Vec<Route> {
     for route in &mut routes {
         route.handler = Box::new(InSpan(route.handler.clone()));

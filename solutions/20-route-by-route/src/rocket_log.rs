@@ -1,4 +1,4 @@
-//! Rocket's own log lines. Rocket supports only the crate `log`, which predates `tracing`.
+//! Forwards Rocket's log lines to `tracing`: Rocket itself supports only the older crate `log`.
 
 use log::{LevelFilter, Log, Metadata, Record};
 use tracing::{error, warn};
@@ -6,7 +6,7 @@ use tracing::{error, warn};
 // ANCHOR: rocket-log
 /// Receives Rocket's log lines. Must run before Rocket sets up its own logger.
 pub fn listen() {
-    // This fails if a logger is set already.
+    // Fails if another logger has already been set.
     if log::set_logger(&LogForwarder).is_ok() {
         log::set_max_level(LevelFilter::Warn);
     }
@@ -16,8 +16,8 @@ pub fn listen() {
 struct LogForwarder;
 
 impl Log for LogForwarder {
-    /// Drops the lines of two modules of Rocket, because they contain whole URLs, and the query of
-    /// a URL can contain a key.
+    /// Drops the lines from two of Rocket's modules, because they contain whole URLs, and the query
+    /// of a URL can contain a key.
     fn enabled(&self, about: &Metadata<'_>) -> bool {
         let silent = ["rocket::server", "rocket::request"];
         !silent.iter().any(|part| about.target().starts_with(part))

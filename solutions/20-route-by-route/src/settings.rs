@@ -19,10 +19,10 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings. Settings missing from the environment keep these defaults.
+    /// Reads the settings. Those that the environment doesn't set get the defaults below.
     ///
     /// # Errors
-    /// A variable is invalid. The error is a sentence for the person who set the variable.
+    /// A variable is invalid. The message is a sentence for the person who set the variable.
     pub fn from_environment() -> Result<Settings, String> {
         Ok(Settings {
             address: setting("ADDRESS", "127.0.0.1", ip_address)?,
@@ -31,24 +31,24 @@ impl Settings {
         })
     }
 
-    /// The part of the settings that configures Rocket, as its `Figment`.
+    /// Rocket's configuration, built from these settings.
     pub fn rocket(&self) -> Figment {
         rocket::Config::figment()
             .merge(("address", self.address))
             .merge(("port", self.port))
-            // After SIGTERM, no new requests are accepted. Running requests get as long as they may wait
-            // for an image; then their connections are closed.
+            // After SIGTERM, no new requests are accepted. Requests in flight get as much time as they
+            // may wait for an image; then their connections are closed.
             .merge(("shutdown.grace", TIMEOUT.as_secs() + 1))
             .merge(("shutdown.mercy", 1))
     }
 }
 // ANCHOR_END: settings
 
-/// The values that the variable accepts, for the person who sets it.
+/// Describes the values that a variable accepts, for the person who sets it.
 type Expected = &'static str;
 
 // ANCHOR: setting
-/// Reads a variable, or else its default.
+/// Reads a variable, or uses the default if the variable isn't set.
 fn setting<T>(
     variable: &str,
     default: &str,

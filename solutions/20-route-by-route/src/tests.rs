@@ -9,7 +9,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::{service, settings::Settings};
 
-/// A local client of the service: Rocket dispatches its requests in-process, without a port.
+/// A local client for the service: Rocket dispatches requests in-process, without a port.
 async fn client() -> Client {
     let settings = Settings {
         address: [127, 0, 0, 1].into(),
@@ -37,7 +37,7 @@ async fn a_text_that_cannot_be_used_is_a_bad_request() {
     let too_long = format!("text={}", "a".repeat(513));
     for (query, detail) in [
         ("", "the query parameter text is missing or empty"),
-        // A different name, although Rocket's forms would take it for a field of `text`.
+        // Not the parameter `text`, although Rocket's forms would treat it as a field of `text`.
         ("text.x=a", "the query parameter text is missing or empty"),
         ("text=%ff", "the request is malformed"),
         (

@@ -14,7 +14,7 @@ use crate::{error::Error, kotlin::Kotlin, outbox::is_under_way, read};
 pub const WAITING: usize = 64;
 
 // ANCHOR: inbox
-/// The reads that wait to be compared.
+/// The bounded queue of reads that wait to be compared.
 pub struct Inbox {
     ids: Sender<i32>,
     /// The number of reads that were dropped since the last `take_dropped`.
@@ -37,7 +37,7 @@ impl Inbox {
         }
     }
 
-    /// Returns how many were dropped since the last call.
+    /// Returns how many reads were dropped since the last call, and resets the count.
     pub fn take_dropped(&self) -> i64 {
         self.dropped.swap(0, Ordering::Relaxed)
     }
@@ -50,15 +50,15 @@ impl Inbox {
 pub enum Verdict {
     /// Both responses are the same.
     Same,
-    /// Kotlin's own response has changed during the comparison, so there is no verdict.
+    /// Kotlin's own response changed during the comparison, so there is no verdict.
     Moving,
-    /// The responses differ, and an event for the record is still under way.
+    /// The responses differ, but an event for the record was still waiting to be applied.
     Late,
-    /// The responses differ in these members.
+    /// The responses differ in these JSON members.
     Different(Vec<String>),
 }
 
-/// Reads the record from Kotlin, then from this database, then from Kotlin again.
+/// Reads the record from Kotlin, from this database, and from Kotlin again, to detect changes.
 ///
 /// # Errors
 /// Kotlin or one of the databases doesn't answer.
@@ -69,11 +69,11 @@ pub async fn look(
     id: i32,
 ) -> Result<Verdict, Error> {
     let before = kotlin.record(id).await?;
-    // Checked before our record is read: an event applied after that isn't in the record.
+    // Checked before our record is read: an event applied after the read isn't in the record.
     let waited = is_under_way(theirs, ours, id).await?;
     let record = read::find(ours, id).await?;
     let mine = record.map(to_value).transpose()?;
-    // Checked again afterwards: Kotlin may not have received a write made here in the meantime.
+    // Checked again after the read: an event for a write made here may not have reached Kotlin yet.
     let waits = is_under_way(theirs, ours, id).await?;
     let after = kotlin.record(id).await?;
     Ok(if before != after {
@@ -87,7 +87,7 @@ pub async fn look(
     })
 }
 
-/// The names of the members that differ, without the values, which don't belong in a log.
+/// The names of the members that differ. Their values are left out: they don't belong in a log.
 fn differing(theirs: Option<&Value>, ours: Option<&Value>) -> Vec<String> {
     let (Some(Value::Object(theirs)), Some(Value::Object(ours))) = (theirs, ours) else {
         return vec!["the record itself".to_owned()];

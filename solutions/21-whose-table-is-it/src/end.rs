@@ -1,4 +1,4 @@
-//! `service end`: ends the sharing if it is safe to switch off the other service.
+//! `service end`: ends the sharing of visits if it is safe to switch off the other service.
 
 use sqlx::PgConnection;
 
@@ -7,7 +7,7 @@ use crate::{
     ownership::{Side, seen},
 };
 
-/// The minimum number of days with comparisons, and of matching reads on those days.
+/// Required: comparisons on at least `DAYS` days, and `READS` matching reads on those days.
 const DAYS: i64 = 7;
 const READS: i64 = 10_000;
 
@@ -56,7 +56,7 @@ pub async fn reasons(
 }
 // ANCHOR_END: reasons
 
-/// Ends the sharing: from now on, no events go to another service.
+/// Ends the sharing of visits: from now on, no events go to the other service.
 ///
 /// # Errors
 /// The database does not answer.

@@ -1,4 +1,4 @@
-//! The log: one JSON object per line, on standard error.
+//! Logging to standard error, with one JSON object per line.
 
 use std::{io, panic};
 
@@ -8,7 +8,7 @@ use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::Subsc
 use crate::rocket_log;
 
 // ANCHOR: logging
-/// Sets up the log. `level` applies to this service's own lines;
+/// Sets up logging. `level` applies only to this service's own lines;
 /// its libraries log only warnings and errors.
 pub fn start(level: LevelFilter) {
     let heard = Targets::new()

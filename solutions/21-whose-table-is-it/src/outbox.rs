@@ -1,8 +1,8 @@
-//! The events in an outbox: those that wait, and those that were put aside.
+//! The events in an outbox: those that wait to be applied, and those that were put aside.
 
 use sqlx::PgConnection;
 
-/// How many events wait, and how many were put aside.
+/// How many events wait to be applied, and how many were put aside.
 ///
 /// # Errors
 /// The database does not answer.
@@ -14,7 +14,7 @@ pub async fn counts(connection: &mut PgConnection) -> sqlx::Result<(i64, i64)> {
     .await
 }
 
-/// Whether an event for this record waits in one of the two outboxes.
+/// Whether one of the two outboxes has an event for this record that waits to be applied.
 ///
 /// # Errors
 /// One of the databases does not answer.

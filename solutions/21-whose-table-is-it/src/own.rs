@@ -1,4 +1,4 @@
-//! `service own rust` and `service own kotlin`: move the ownership of visits to that service.
+//! `service own rust` and `service own kotlin`: move ownership of visits to the named service.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::{
     ownership::{NOBODY, Side, say, seen},
 };
 
-/// How long draining the outbox may take. Visits wait meanwhile, and clients wait at most 2 s.
+/// The time limit for draining the outbox. Visits wait meanwhile, but for at most 2 s.
 const LIMIT: Duration = Duration::from_millis(1500);
 /// The pause between two checks of an outbox that another worker is draining.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -34,8 +34,8 @@ pub enum Refusal {
 /// Moves the ownership of visits: closes one side, drains its outbox, and opens the other side.
 ///
 /// # Errors
-/// The outbox can't be drained: the owner stays the same, in a new epoch. Or a database
-/// does not answer, or another switch interfered: then at most one side owns visits.
+/// If the outbox can't be drained, the owner stays the same, in a new epoch. If a database
+/// does not answer, or another switch interferes, at most one side owns visits.
 pub async fn switch(
     from: &mut PgConnection,
     to: &mut PgConnection,
@@ -47,7 +47,7 @@ pub async fn switch(
     if owner != new.name() {
         set(from, NOBODY, epoch).await?;
         if let Err(refusal) = drained(from, to).await {
-            // `none` if an earlier switch died at this point: before that switch, `from` owned visits.
+            // `none` if an earlier switch crashed at this point: before the crash, `from` owned visits.
             let back = match old_owner.as_str() {
                 NOBODY => new.other().name(),
                 owner => owner,
@@ -70,7 +70,7 @@ async fn set(connection: &mut PgConnection, owner: &str, epoch: i64) -> Result<(
     }
 }
 
-/// Drains an outbox that nobody writes to any more.
+/// Drains an outbox that gets no new events.
 async fn drained(from: &mut PgConnection, to: &mut PgConnection) -> Result<(), Refusal> {
     let began = Instant::now();
     loop {

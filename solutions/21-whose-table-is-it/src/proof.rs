@@ -1,4 +1,4 @@
-//! `service proof`: whether both tables agree, and where they don't.
+//! `service proof`: compares the visits in both tables, and lists the records that differ.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -8,12 +8,12 @@ use std::{
 use rocket::tokio::time::sleep;
 use sqlx::PgConnection;
 
-/// The pause before a row that differs is looked at again.
+/// The pause before differing rows are compared again: the tables aren't read simultaneously.
 const PAUSE: Duration = Duration::from_millis(200);
 
 // ANCHOR: proof
-/// The records that are visited in only one of the tables, with no event under way to explain
-/// it. The fingerprints of each range of a thousand ids show which ranges to compare.
+/// The ids of the records that are visited in only one of the tables, although no event for
+/// them is pending. Fingerprints per range of a thousand ids narrow down the ranges to compare.
 ///
 /// # Errors
 /// One of the databases does not answer.
@@ -54,7 +54,7 @@ async fn fingerprints(connection: &mut PgConnection) -> sqlx::Result<BTreeMap<i3
     Ok(rows.into_iter().collect())
 }
 
-/// The visited records among these thousand ids.
+/// The ids of the visited records in this range of a thousand ids.
 async fn visited(connection: &mut PgConnection, range: i32) -> sqlx::Result<BTreeSet<i32>> {
     let ids: Vec<i32> =
         sqlx::query_scalar("SELECT id FROM records WHERE visited AND id / 1000 = $1")
@@ -64,8 +64,8 @@ async fn visited(connection: &mut PgConnection, range: i32) -> sqlx::Result<BTre
     Ok(ids.into_iter().collect())
 }
 
-/// Whether these records are visited. A record that this table lacks counts as not visited, and
-/// records with an event in this outbox are left out.
+/// Whether each of these records is visited. A record that is missing from this table counts as
+/// not visited. A record with a pending event in this database's outbox is left out.
 async fn settled(
     connection: &mut PgConnection,
     ids: &BTreeSet<i32>,

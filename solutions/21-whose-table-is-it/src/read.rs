@@ -1,4 +1,4 @@
-//! `GET /read/<id>`: one record, by its id.
+//! `GET /read/<id>`: reads one record by its id.
 
 use reqwest::Method;
 use rocket::{Either, State, get, serde::json::Json};
@@ -10,9 +10,9 @@ use crate::{
 };
 
 // ANCHOR: read
-/// Responds with the record, from the other service for as long as that service
-/// owns visits. Answers 400 if the id isn't a 32-bit integer, 404 if no record has
-/// it, and 503 if the database doesn't answer. Doesn't run without a valid key.
+/// Returns the record, fetched from the other service while that service owns visits.
+/// Answers 400 if the id isn't a 32-bit integer, 404 if no record has it, and 503 if the
+/// database doesn't answer. The `ApiKey` guard refuses requests without a valid key.
 #[get("/read/<id>")]
 pub async fn read(
     _key: ApiKey,
@@ -38,7 +38,7 @@ pub async fn read(
 }
 // ANCHOR_END: read
 
-/// The record with this id, as it is in this database.
+/// The record with this id, read from this database.
 ///
 /// # Errors
 /// The database does not answer.

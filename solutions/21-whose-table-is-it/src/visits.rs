@@ -21,7 +21,7 @@ pub struct Visits {
     ids: Vec<i32>,
 }
 
-/// The body of the answer: the number of distinct records in the request.
+/// The body of the response: the number of distinct records in the request.
 #[derive(Serialize)]
 pub struct Visited {
     visited: usize,
@@ -29,8 +29,8 @@ pub struct Visited {
 // ANCHOR_END: bodies
 
 // ANCHOR: visits
-/// Marks the records with these ids as visited, and returns how many there are. Nothing changes
-/// if one of the records doesn't exist (404) or the body is invalid (400, 413, 415, 422).
+/// Marks the records with these ids as visited, and returns the number of records. Nothing
+/// changes if a record doesn't exist (404) or the body is invalid (400, 413, 415, 422).
 #[post("/visits", data = "<visits>")]
 pub async fn visits(
     _key: ApiKey,

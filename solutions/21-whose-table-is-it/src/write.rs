@@ -1,4 +1,4 @@
-//! Writes visits if this service owns them, with an event for the other in one transaction.
+//! Writes visits if this service owns them, and their events in the same transaction.
 
 use sqlx::{Connection, PgConnection};
 
@@ -8,8 +8,8 @@ use crate::{
 };
 
 // ANCHOR: if-mine
-/// Runs `change` if this service owns visits, and adds events for the changes to the
-/// outbox in the same transaction. Returns `None` if another service owns visits.
+/// Runs `change` if this service owns visits. If visits are shared, also adds events to the
+/// outbox, in the same transaction. Returns `None` if this service doesn't own visits.
 ///
 /// # Errors
 /// The database does not answer.
@@ -21,7 +21,7 @@ async fn if_mine<T>(
     let mut transaction = connection.begin().await?;
     let owner = ownership::held(&mut transaction).await?;
     if owner == Owner::Other {
-        // Dropping it would defer the rollback to this connection's next statement, and block a switch until then.
+        // A drop would defer the rollback to the connection's next statement, and block a switch until then.
         transaction.rollback().await?;
         return Ok(None);
     }
@@ -38,7 +38,7 @@ async fn if_mine<T>(
 }
 // ANCHOR_END: if-mine
 
-/// Marks a record as visited or not, and returns it. An inner `None` means it doesn't exist.
+/// Marks a record as visited or not, and returns it; the inner `None` means there is no record.
 ///
 /// # Errors
 /// The database does not answer.
@@ -63,11 +63,11 @@ pub async fn mark(
 }
 
 // ANCHOR: mark
-/// Marks all of these records as visited, and returns an empty list. If some of them don't
-/// exist, marks none, and returns their ids. The `ids` must be sorted, without duplicates.
+/// Marks all of these records as visited, and returns an empty list. If any of them don't
+/// exist, marks none and returns the missing ids. The `ids` must be sorted, without duplicates.
 ///
-/// The records are locked first, in ascending order. Two requests for the
-/// same records then wait in line. Without that order, they could deadlock.
+/// The records are locked first, in ascending order: two requests for the same
+/// records then wait for each other. Without that order, they could deadlock.
 ///
 /// # Errors
 /// The database does not answer.

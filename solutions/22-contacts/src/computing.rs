@@ -5,7 +5,7 @@ use std::{panic, thread::available_parallelism};
 
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-/// Limits the number of threads that compute.
+/// Limits how many threads do CPU-bound work at the same time.
 pub struct Computing(Semaphore);
 
 impl Computing {
@@ -16,13 +16,13 @@ impl Computing {
     }
 
     // ANCHOR: computing
-    /// Runs this work on a thread for blocking work, and returns its result.
+    /// Waits for a permit, then runs `work` on a blocking thread, and returns its result.
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
-        // The semaphore is never closed, so this never fails.
+        // The semaphore is never closed, so acquiring a permit never fails.
         let _permit = self.0.acquire().await;
         match spawn_blocking(work).await {
             Ok(result) => result,
-            // The task is never aborted, so it has panicked, and the panic continues in the request.
+            // The task is never aborted, so this error is a panic. It continues in the request's task.
             Err(error) => panic::resume_unwind(error.into_panic()),
         }
     }

@@ -1,4 +1,4 @@
-//! The service: reads its settings, puts its parts together, and answers until it is told to stop.
+//! The service: reads its settings, assembles its parts, and runs until it is told to stop.
 
 mod computing;
 mod database;
@@ -42,8 +42,8 @@ async fn main() -> ExitCode {
 }
 
 // ANCHOR: router
-/// The routes. Some are the same as in other services. All others are WebDAV, whose methods axum's router doesn't know,
-/// so the module `dav` matches path and method itself.
+/// The routes. The health checks and the redirect are ordinary routes. All other paths are WebDAV, whose methods axum's
+/// router doesn't support, so the module `dav` matches path and method itself.
 fn routes(service: Arc<Service>) -> Router {
     let routes = Router::new()
         .route("/health", get(health::health))

@@ -1,4 +1,4 @@
-//! Markup: the parts shared by all XML that the service writes.
+//! Markup: the parts shared by all XML documents that the service writes.
 
 /// The namespaces of WebDAV, of CardDAV and of Apple's calendar server, which many clients ask for.
 pub const DAV: &str = "DAV:";
@@ -14,8 +14,8 @@ pub const NAMESPACES: &str = concat!(
 );
 pub const CONTENT_TYPE: &str = "application/xml; charset=utf-8";
 
-/// Escapes a text for use between two tags or in an attribute. An XML parser would turn a carriage return into a line feed,
-/// so it is written as a character reference, and a vCard keeps its line breaks.
+/// Escapes a text for an element or an attribute. An XML parser would turn a carriage return into a line feed, so a
+/// carriage return becomes a character reference, and a vCard keeps its line breaks.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -31,7 +31,7 @@ pub fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Whether both an XML document and a vCard can contain this character.
+/// Whether this character is allowed in both XML documents and vCards.
 pub fn is_text(character: char) -> bool {
     match character {
         '\t' | '\r' | '\n' => true,

@@ -1,4 +1,4 @@
-//! The users: their names, the authentication of their requests, and the refusal of all others.
+//! The users: reads their names and passwords, and authenticates each request.
 
 use std::borrow::Cow;
 
@@ -12,23 +12,23 @@ use crate::error::Error;
 /// The maximum length of a name, in bytes.
 const MAX_NAME: usize = 32;
 
-/// The users with an address book. No `Debug`: their passwords are secret.
+/// The users with an address book. No `Debug`, because it would print their passwords.
 #[derive(Clone)]
 pub struct Users(Vec<(String, String)>);
 
-/// A user who has sent the right password. The field is private, so no other code can create one.
+/// An authenticated user. The field is private, so only this module can create one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User(String);
 
 impl User {
-    /// The name, which is a part of the user's paths.
+    /// The name, which is part of the user's paths.
     pub fn name(&self) -> &str {
         &self.0
     }
 }
 
 impl Users {
-    /// Reads `name:password,name:password`. A password may contain anything but a comma.
+    /// Parses `name:password,name:password`. A password can contain anything but a comma.
     pub fn read(text: &str) -> Option<Users> {
         let users = text.split(',').map(|user| {
             let (name, password) = user.split_once(':')?;
@@ -41,7 +41,7 @@ impl Users {
         once.then_some(Users(users))
     }
 
-    /// Authenticates the request by HTTP's Basic scheme, and returns its user.
+    /// Authenticates the request with HTTP Basic authentication, and returns its user.
     ///
     /// # Errors
     /// The credentials are missing or wrong.
@@ -102,7 +102,7 @@ fn is_name(name: &str) -> bool {
 
 #[cfg(test)]
 impl Users {
-    /// A user whose password isn't checked, for tests of the code behind the authentication.
+    /// Creates a user without a password check, for tests of the code behind the authentication.
     pub fn trusted(name: &str) -> User {
         User(name.to_owned())
     }

@@ -1,4 +1,4 @@
-//! Shared by all answers: the id of the request, a task of its own, and a line in the log.
+//! Layers around all routes: each request gets an id, a task of its own, and a line in the log.
 
 use std::{any::Any, time::Duration};
 
@@ -22,7 +22,7 @@ use crate::{error::UNEXPECTED, problem::problem};
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 // ANCHOR: layers
-/// Puts these layers around all routes, the first layer outermost.
+/// Wraps all routes in these layers, of which the first is the outermost.
 pub fn around(routes: Router) -> Router {
     let layers = ServiceBuilder::new()
         .layer(middleware::from_fn(in_a_task))
@@ -42,15 +42,15 @@ pub fn around(routes: Router) -> Router {
 }
 // ANCHOR_END: layers
 
-/// If a client hangs up, its connection ends, but not this task: a transaction is either committed or rolled back, and the
-/// database connection returns to the pool.
+/// Runs the request in a task of its own. If the client hangs up, the task still ends: a transaction is either committed
+/// or rolled back, and the database connection returns to the pool.
 async fn in_a_task(request: Request, next: Next) -> Response {
     let answer = tokio::spawn(next.run(request)).await;
-    // Panics are caught inside the task, so this means that the runtime has canceled the task.
+    // Panics are caught inside the task, so an error means that the runtime has canceled the task.
     answer.unwrap_or_else(|error| panicked(Box::new(error)))
 }
 
-/// Keeps the client's own id, unless it would be ambiguous in the log.
+/// Removes the client's own request id if it would be ambiguous in the log.
 fn without_an_unusable_id(mut request: Request) -> Request {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
     let id = request.headers().get(REQUEST_ID);
@@ -62,7 +62,7 @@ fn without_an_unusable_id(mut request: Request) -> Request {
     request
 }
 
-/// Every log line about a request, even a library's, is inside this span, and so has the id.
+/// The span of a request. Every log line inside the span has the id, even a library's.
 fn span(request: &Request) -> Span {
     let id = request.headers().get(REQUEST_ID);
     let request_id = id.and_then(|id| id.to_str().ok()).unwrap_or_default();

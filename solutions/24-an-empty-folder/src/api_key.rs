@@ -22,7 +22,7 @@ type Fingerprint = [u8; 32];
 pub struct ApiKeys(Arc<HashSet<Fingerprint>>);
 
 impl ApiKeys {
-    /// Parses comma-separated keys. `None` if one is empty, or else an empty header would be valid.
+    /// Parses comma-separated keys. `None` if one is empty: it would make an empty header valid.
     pub fn parse(keys: &str) -> Option<ApiKeys> {
         let keys = keys.split(',').map(str::trim);
         let fingerprints = keys.map(|key| (!key.is_empty()).then(|| fingerprint(key.as_bytes())));
@@ -35,7 +35,7 @@ fn fingerprint(key: &[u8]) -> Fingerprint {
     Sha256::digest(key).into()
 }
 
-/// An authenticated client. As a handler's first extractor, it is checked before anything else.
+/// An authenticated client. It's each handler's first extractor, so the key is checked first.
 pub struct Client(pub Fingerprint);
 
 impl FromRequestParts<Service> for Client {

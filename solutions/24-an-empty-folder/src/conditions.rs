@@ -1,4 +1,4 @@
-//! Conditional requests, by RFC 9110: `If-Match` and `If-None-Match`.
+//! Conditional requests (RFC 9110): `If-Match` and `If-None-Match`.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
@@ -54,7 +54,7 @@ impl Condition {
                 .unwrap_or(rest)
                 .strip_prefix('"')?
                 .split_once('"')?;
-            // Other tags can't match. Neither can "01": entity tags are compared character by character.
+            // Tags that aren't numbers can't match, nor can "01": tags are compared character by character.
             let number = tag
                 .parse()
                 .ok()

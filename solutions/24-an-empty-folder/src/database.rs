@@ -1,4 +1,4 @@
-//! The database: the pool that all requests share, and how long a request can wait for it.
+//! The database: the connection pool that all requests share, and its time limits.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,10 +10,10 @@ use tokio::{
 
 use crate::{error::Error, outage::is_stale_plan, pool::Pool, schema::Schema, settings::Settings};
 
-/// The time for an answer to arrive after the database has given up.
+/// The time for the database's error to arrive after the statement timeout.
 const ON_ITS_WAY: Duration = Duration::from_millis(50);
 
-/// A pool of connections, and a time limit for the work on each.
+/// A connection pool, and a time limit for the work on each connection.
 #[derive(Clone)]
 pub struct Database {
     pool: Arc<Pool>,
@@ -112,7 +112,7 @@ impl Database {
     /// Checks that the database answers.
     ///
     /// # Errors
-    /// It doesn't answer.
+    /// The database doesn't answer.
     pub async fn ping(&self) -> Result<(), Error> {
         self.read(async |connection| sqlx::query("SELECT 1").execute(connection).await)
             .await

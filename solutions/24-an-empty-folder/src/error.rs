@@ -61,7 +61,7 @@ impl IntoResponse for Error {
     }
 }
 
-/// Distinguishes an outage from a wrong query, so that `?` converts each to the right error.
+/// Distinguishes an outage from a rejected query, so that `?` converts each to the right error.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {

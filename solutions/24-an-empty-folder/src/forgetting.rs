@@ -8,10 +8,10 @@ use tracing::error;
 
 use crate::{database::Database, error::Error};
 
-/// How many keys a transaction removes. New reports wait for it, so it has to be short.
+/// The maximum number of keys per transaction. New reports wait for it, so it has to be short.
 const BATCH: i64 = 1000;
 
-/// The pause between two removals, and after one that has failed.
+/// The pauses between two removals: the usual one, and the one after an outage.
 const PAUSE: Duration = Duration::from_secs(600);
 const SOON: Duration = Duration::from_secs(1);
 
@@ -60,5 +60,5 @@ async fn remove(database: &Database) -> Result<i64, Error> {
 }
 // ANCHOR_END: forget
 
-/// The id of the advisory lock that is held while a report is added; any other number would do.
+/// The id of the advisory lock that is held while a report is added. The number is arbitrary.
 pub const ADDING: i64 = 18;

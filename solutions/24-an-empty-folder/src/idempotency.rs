@@ -38,7 +38,7 @@ impl FromRequestParts<Service> for IdempotencyKey {
 }
 
 // ANCHOR: add-once
-/// Adds a report. If the key was used before, returns that request's report, as it was created.
+/// Adds a report. If the key was used before, returns the earlier report, as it was created.
 ///
 /// One transaction stores the key and the report, so a crash leaves both or neither.
 /// Of two concurrent requests with the same key, the second waits for the first.

@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         tokio::spawn(forgetting::forget_old_keys(service.database.clone()));
         serving::serve(&settings, routes(service)).await
     });
-    // A DNS lookup runs on a blocking thread, and `#[tokio::main]` would wait until it ends.
+    // Doesn't wait for a DNS lookup on a blocking thread, as `#[tokio::main]` would.
     runtime.shutdown_background();
     ended
 }
@@ -101,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    /// The status that the whole router responds with, without a socket or a database.
+    /// The status of the whole router's response, without a socket or a database.
     async fn status(request: axum::http::request::Builder) -> u16 {
         let environment = |name: &str| match name {
             "DATABASE_URL" => Some("postgres://nobody@127.0.0.1:1/nothing".to_owned()),

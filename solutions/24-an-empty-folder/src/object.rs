@@ -1,9 +1,9 @@
-//! Parses a JSON object of a known shape, and nothing else.
+//! Parses a JSON object of a known shape, and rejects all other JSON.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Why a body can't be used, with a message for a human reader.
+/// The reason why a body is rejected, with a message for a human reader.
 pub enum Wrong {
     /// It isn't JSON.
     Malformed(String),
@@ -11,7 +11,7 @@ pub enum Wrong {
     Unusable(String),
 }
 
-/// Parses a JSON object. By itself, serde would also accept an array of its values in order.
+/// Parses a JSON object. By itself, serde would also accept an array of the field values.
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Wrong> {
     let object: Map<String, Value> = serde_json::from_slice(text).map_err(|error| {
         if error.is_data() {

@@ -2,7 +2,7 @@
 
 use sqlx::postgres::PgDatabaseError;
 
-/// Whether the database is unreachable, refuses the login or times out: not a rejected query.
+/// Whether the error is an outage (unreachable, login refused, timeout), not a rejected query.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
@@ -21,7 +21,7 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether the schema has changed since the statement was prepared. The database then rejects it without executing it.
+/// Whether the schema has changed since the statement was prepared. The database then refuses to execute the statement.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {
         return false;
@@ -29,7 +29,7 @@ pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match error.code().as_deref() {
         // No such prepared statement.
         Some("26000") => true,
-        // The code alone means "feature not supported", which would be a bug in this service.
+        // By itself, this code means "feature not supported", which would be a bug in this service.
         Some("0A000") => {
             let error = error.try_downcast_ref::<PgDatabaseError>();
             error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")

@@ -14,7 +14,7 @@ use crate::{
     report::{Report, Tag},
 };
 
-/// The page that a client asks for.
+/// The page that a client requests.
 #[derive(Deserialize)]
 pub struct PageQuery {
     /// Only reports at this tag.
@@ -31,15 +31,15 @@ fn twenty() -> i64 {
     20
 }
 
-/// One page. `next` is the `after` of the page that follows, if there is one.
+/// One page. `next` is the value of `after` for the following page, if there is one.
 #[derive(Serialize)]
 pub struct Page {
     reports: Vec<Report>,
     next: Option<i64>,
 }
 
-/// Responds with the open reports with the lowest ids above `after`. Ids are never reused, and
-/// become visible in order: following `next` finds each report once, despite concurrent writes.
+/// Returns the open reports with the lowest ids above `after`. Ids are never reused, and become
+/// visible in order, so following `next` finds each report once, despite concurrent writes.
 pub async fn open_reports(
     _client: Client,
     State(service): State<Service>,

@@ -18,7 +18,7 @@ use crate::error::Error;
 /// A connection used within this time is lent again without a ping.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// The maximum age of a connection: its session grows, and the server's address may change.
+/// The maximum age of a connection: sessions use more memory over time, and servers can move.
 const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
 /// How long to wait before asking a full server for another connection.
@@ -27,15 +27,15 @@ const FULL: Duration = Duration::from_secs(1);
 /// How long to wait for a returned connection, before the next attempt to get one.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Tells deadpool how to open connections, and which of them may be lent again.
+/// Tells deadpool how to open connections, and which of them can be reused.
 struct Connections {
     options: PgConnectOptions,
-    /// When the server last refused a connection beyond its limit.
+    /// When the server last refused a connection because a connection limit was reached.
     refused: Mutex<Option<Instant>>,
 }
 
 impl managed::Manager for Connections {
-    /// A slot of the pool; `None` if its connection is lent, closed, or was refused.
+    /// A slot of the pool; `None` if the connection is lent or closed, or was refused.
     type Type = Option<PgConnection>;
     type Error = sqlx::Error;
 
@@ -71,7 +71,7 @@ impl managed::Manager for Connections {
     }
 }
 
-/// Whether the server, the database or the user has reached its limit of connections.
+/// Whether the server, the database or the user has reached its connection limit.
 fn is_one_too_many(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.as_deref() == Some("53300")
@@ -84,7 +84,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Opens nothing yet: each connection is opened when a request first needs it.
+    /// Opens no connection yet: the pool opens connections on demand.
     #[expect(
         clippy::expect_used,
         reason = "this fails only where deadpool keeps time limits and has no runtime for them"
@@ -96,7 +96,7 @@ impl Pool {
         };
         let places = managed::Pool::builder(connections)
             .max_size(size)
-            // The most recently used connection is lent first: it's the freshest.
+            // Lends the most recently used connection first: it is the least likely to need a ping.
             .queue_mode(QueueMode::Lifo)
             .build()
             .expect("deadpool keeps no time limits here");
@@ -109,7 +109,7 @@ impl Pool {
     /// Lends a connection.
     ///
     /// # Errors
-    /// There's no connection before the deadline, or none can be opened.
+    /// No connection becomes available before the deadline, or opening one fails.
     pub async fn lend(&self, deadline: Instant) -> Result<Lent, Error> {
         let Ok(lent) = timeout_at(deadline, self.next()).await else {
             // A ping may have gone unanswered, so drop every connection that would need a ping.
@@ -153,7 +153,7 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// Returns the connection to the pool, for the next request. No query may be in progress on it.
+    /// Returns the connection to the pool, for the next request. Must not be called during a query.
     pub fn give_back(mut self) {
         *self.place = Some(self.connection);
         drop(self.place);

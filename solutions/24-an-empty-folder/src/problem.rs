@@ -1,4 +1,4 @@
-//! The problem: the body of every answer to a failed request, in the form of RFC 9457.
+//! Problem details (RFC 9457): the body of every response to a failed request.
 
 use axum::{
     Json,

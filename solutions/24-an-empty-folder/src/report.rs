@@ -96,7 +96,7 @@ pub struct NewReport {
     pub text: Text,
 }
 
-/// A report, as it is stored and answered.
+/// A report, as it is stored and as it is sent to clients.
 #[derive(Debug, Serialize, FromRow)]
 pub struct Report {
     pub id: i64,

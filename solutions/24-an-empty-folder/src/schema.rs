@@ -18,27 +18,27 @@ use tracing::{error, warn};
 
 use crate::outage::is_outage;
 
-/// The maximum duration of an attempt: an index on many reports takes long to build. The
-/// database has the same time limit, so no session is left behind.
+/// The time limit for an attempt: building an index on many reports can take long. The database
+/// has the same time limit, so no session is left behind.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 /// How long an attempt waits for a connection, and the pause before the next attempt.
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The columns that this release reads. It isn't ready if one is gone; new ones don't matter.
+/// The columns that this release reads. The service isn't ready without them; others are fine.
 const NEEDED: [&str; 2] = [
     "SELECT id, tag, kind, text, status, version, reported_at FROM reports LIMIT 0",
     "SELECT client, key, report_id, tag, kind, text, reported_at FROM idempotency_keys LIMIT 0",
 ];
 
-/// The state of the schema. It may not be up to date yet: the service starts without waiting.
+/// The state of the schema. The service starts without waiting until the schema is up to date.
 #[derive(Clone, Default)]
 pub struct Schema {
     up_to_date: Arc<AtomicBool>,
 }
 
-/// The reason why an attempt has failed.
+/// The reason why an attempt to migrate has failed.
 #[derive(Debug, Error)]
 enum Failed {
     #[error("the migrations have not run, trying again: {0}")]
@@ -48,17 +48,17 @@ enum Failed {
 }
 
 impl Schema {
-    /// Begins to migrate in the background, and retries until it succeeds.
+    /// Returns at once. The migrations run in a task of their own, and are retried after a failure.
     pub fn migrate_in_background(database: PgConnectOptions) -> Schema {
         let schema = Schema::default();
         let migrating = schema.clone();
         let database = database.options([
-            // Some databases are read-only by default.
+            // Overrides the setting of databases that are read-only by default.
             ("default_transaction_read_only", "off".to_owned()),
             ("statement_timeout", LIMIT.as_millis().to_string()),
-            // Queries queue behind an `ALTER` that waits for its lock, so it gives up soon, and retries.
+            // Queries queue behind an `ALTER` that waits for its lock, so it times out soon and is retried.
             ("lock_timeout", "1s".to_owned()),
-            // If the connection goes silent, the database ends the session and releases the lock.
+            // If the connection goes silent, the database ends the session, which releases the lock.
             ("idle_session_timeout", "10s".to_owned()),
             ("idle_in_transaction_session_timeout", "10s".to_owned()),
         ]);

@@ -23,20 +23,20 @@ use tokio_io_timeout::TimeoutStream;
 
 use crate::settings::Settings;
 
-/// The grace period for requests under way: to receive their bodies, and to use the database.
+/// The grace period in which requests in flight can still receive bodies and use the database.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// The maximum number of connections. Others wait to be accepted.
+/// The maximum number of open connections. Further clients wait to be accepted.
 const MAX_CONNECTIONS: u32 = 1024;
 
-/// The maximum time for a client to send a request's head, to stay idle before it, or to accept the response.
+/// The time limit for a client to send a request's head, including idle time, or to accept response data.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long the rest of a refused body is read, and discarded.
+/// The maximum time for reading and discarding the rest of a refused body.
 const LINGER: Duration = Duration::from_secs(2);
 
 // ANCHOR: serve
-/// Serves until SIGTERM or Ctrl-C. Then it accepts nothing new, and answers what is under way.
+/// Serves until SIGTERM or Ctrl-C. Then stops accepting, and answers the requests in flight.
 pub async fn serve(settings: &Settings, routes: Router) -> ExitCode {
     let address = settings.address;
     let mut listener = match TcpListener::bind(address).await {
@@ -67,12 +67,12 @@ pub async fn serve(settings: &Settings, routes: Router) -> ExitCode {
         }
     }
     drop((listener, stop));
-    // All permits are free when all connections have ended. The grace period cuts off the others.
+    // Waits until all connections have returned their permits, or until the grace period is over.
     let _ = timeout(GRACE, places.acquire_many(MAX_CONNECTIONS)).await;
     ExitCode::SUCCESS
 }
 
-/// Answers the requests on one connection, until either side closes it.
+/// Serves the requests on one connection, until either side closes it.
 async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Receiver<()>) {
     // Without `TCP_NODELAY`, a small response waits until the previous one is acknowledged. An error means that the client is gone.
     let _ = client.set_nodelay(true);
@@ -88,7 +88,7 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
     let mut answering = pin!(answering);
     let ended = select! {
         ended = answering.as_mut() => ended,
-        // The sender of this channel is dropped when the service is told to stop.
+        // The sender of this channel is dropped when the service has to stop.
         _ = stopping.changed() => {
             answering.as_mut().graceful_shutdown();
             answering.await
@@ -122,7 +122,7 @@ async fn told_to_stop() {
     }
 }
 
-/// Prints why the service can't run, and returns its exit code.
+/// Prints why the service can't run, and returns the exit code for a failure.
 pub fn refuse(reason: &str) -> ExitCode {
     eprintln!("{reason}");
     ExitCode::FAILURE

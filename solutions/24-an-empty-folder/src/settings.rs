@@ -17,13 +17,13 @@ use crate::api_key::ApiKeys;
 pub struct Settings {
     /// The address to listen on.
     pub address: SocketAddr,
-    /// The address of PostgreSQL, with user and password.
+    /// How to connect to PostgreSQL: the address, the user and the password.
     pub database: PgConnectOptions,
     /// The maximum number of open connections.
     pub pool_size: usize,
-    /// How long a request may wait for a connection, and then as long again for its queries.
+    /// The time limit for getting a connection, and separately for the queries of a request.
     pub database_timeout: Duration,
-    /// The configured keys.
+    /// The valid API keys.
     pub api_keys: ApiKeys,
     /// The log level.
     pub log_level: LevelFilter,
@@ -33,7 +33,7 @@ impl Settings {
     /// Reads the settings from the environment.
     ///
     /// # Errors
-    /// An invalid setting, described in a sentence.
+    /// A setting is invalid: the error describes it in a sentence.
     pub fn from_environment() -> Result<Settings, String> {
         Settings::read(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
@@ -41,7 +41,7 @@ impl Settings {
     /// Reads the settings from any source that maps names to values.
     ///
     /// # Errors
-    /// An invalid setting, described in a sentence.
+    /// A setting is invalid: the error describes it in a sentence.
     pub fn read(value_of: impl Fn(&str) -> Option<String>) -> Result<Settings, String> {
         let value =
             |name, default: &str| (name, value_of(name).unwrap_or_else(|| default.to_owned()));
@@ -88,8 +88,8 @@ fn milliseconds(value: &str) -> Option<Duration> {
 const POSTGRES_URL: &str = "a URL that begins with postgres://, and asks for TLS in its sslmode only \
                             if this program was built with --features tls";
 
-/// By itself, sqlx would accept other URL schemes, too, and would notice only at the first
-/// connection that this program was built without TLS.
+/// Parses a PostgreSQL URL. By itself, sqlx would also accept other URL schemes, and notice
+/// only at the first connection that this program was built without TLS.
 fn postgres_url(value: &str) -> Option<PgConnectOptions> {
     let is_postgres = value.starts_with("postgres://") || value.starts_with("postgresql://");
     let url: PgConnectOptions = value.parse().ok().filter(|_| is_postgres)?;
@@ -102,7 +102,7 @@ fn asks_for_tls(url: &PgConnectOptions) -> bool {
     matches!(url.get_ssl_mode(), Require | VerifyCa | VerifyFull)
 }
 
-/// Strips the brackets of an IPv6 address: sqlx would look up the host with the brackets.
+/// Strips the brackets from an IPv6 address: sqlx would pass them to the host name lookup.
 fn without_brackets(url: PgConnectOptions) -> PgConnectOptions {
     let host = url.get_host().trim_matches(['[', ']']).to_owned();
     url.host(&host)

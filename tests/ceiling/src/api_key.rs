@@ -1,4 +1,4 @@
-//! The API key: in the header, else in the query, compared in constant time, as the port does it.
+//! The API key: from the header, or else the query, compared in constant time, as in the port.
 
 use std::collections::HashMap;
 

@@ -1,9 +1,9 @@
-//! The yardstick for the measurements: as little between HTTP and PostgreSQL as Rust allows.
+//! The upper bound for the measurements: as little between HTTP and PostgreSQL as Rust allows.
 //!
 //! axum on hyper and tokio-postgres behind deadpool: one prepared statement per connection, one
 //! round trip per read. It answers `/health` and `/read/<id>` byte for byte as in the contract,
 //! but lacks the log, query timeouts and graceful shutdown of a production service. The page
-//! "How far is it to the ceiling" is about the cost of this difference.
+//! "How far is it to the ceiling" is about the cost of these features.
 
 mod api_key;
 mod problem;
@@ -42,9 +42,9 @@ async fn main() -> anyhow::Result<()> {
         .route("/read/{id}", get(read::read))
         .with_state(shared);
     let listener = TcpListener::bind(settings.address).await?;
-    // A small response must not wait for the acknowledgment of the one before (Nagle's algorithm).
+    // A small response must not wait until the previous one is acknowledged (Nagle's algorithm).
     let listener = listener.tap_io(|connection| {
-        // This fails if the connection is already gone, and then it doesn't matter.
+        // Fails only if the connection is already gone, and then the option doesn't matter.
         let _ = connection.set_nodelay(true);
     });
     serve::serve(listener, routes).await?;

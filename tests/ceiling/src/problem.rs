@@ -7,7 +7,7 @@ use axum::{
 };
 use serde::Serialize;
 
-/// The answer to a request that failed.
+/// The response to a failed request.
 #[derive(Serialize)]
 pub struct Problem {
     #[serde(rename = "type")]
@@ -18,7 +18,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem with this status and a sentence for the person who reads the answer.
+    /// A problem with this status, and a sentence for a human reader.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
         Problem {
             problem_type: "about:blank",

@@ -48,7 +48,7 @@ pub async fn read(
     }
 }
 
-/// The statement is prepared at its first use on a connection; every later read is one round trip.
+/// Finds the record, in one round trip once this connection has prepared the statement.
 async fn find(shared: &Shared, id: i32) -> Result<Option<Record>, PoolError> {
     let client = shared.pool.get().await?;
     let statement = client.prepare_cached(SQL).await?;

@@ -41,10 +41,10 @@ impl Settings {
         })
     }
 
-    /// The pool. It lends connections without querying the database first to test them.
+    /// The pool. It lends connections without testing them with a query first.
     ///
     /// # Errors
-    /// If the pool's settings contradict each other.
+    /// The pool's settings contradict each other.
     pub fn pool(&self) -> anyhow::Result<Pool> {
         let recycling_method = RecyclingMethod::Fast;
         let manager = Manager::from_config(

@@ -1,21 +1,21 @@
-//! The contacts in the database: reads, and conditional writes and deletes.
+//! Contacts in the database: reads them, and writes and deletes them conditionally.
 
 use sqlx::{Connection, FromRow, PgConnection};
 
 use crate::{database::sync, http::conditions::Condition};
 
-/// A contact, with the parts that were requested.
+/// A stored contact. Its vCard is only read on request.
 #[derive(FromRow)]
 pub struct Contact {
     pub name: String,
     /// The entity tag, including its quotes.
     pub etag: String,
-    /// The time of the last change, in seconds since 1970, or `None` until that
-    /// second is over: until then, another version could get the same date.
+    /// The time of the last change, in seconds since 1970; `None` as long as that
+    /// second lasts, because another version could still get the same date.
     pub changed: Option<i64>,
     /// The length of the vCard, in bytes.
     pub length: i32,
-    /// The vCard; `None` if it wasn't requested, or there was no room for it.
+    /// The vCard; `None` if it wasn't requested, or if the read had reached its size limit.
     pub vcard: Option<String>,
 }
 
@@ -26,7 +26,7 @@ impl Contact {
     }
 }
 
-/// The contact with this name.
+/// The contact with this name, including its vCard.
 pub async fn find(
     connection: &mut PgConnection,
     owner: &str,
@@ -36,10 +36,10 @@ pub async fn find(
     Ok(named(connection, owner, &names, true).await?.pop())
 }
 
-/// The maximum size of the vCards read at once, in bytes, not counting the last vCard.
+/// The size limit for the vCards in one read, in bytes. The last vCard can exceed it.
 const MAX_READ: i64 = 1 << 20;
 
-/// The contacts with these names, with vCards if requested, up to `MAX_READ` bytes.
+/// The contacts with these names and, on request, their vCards up to about `MAX_READ` bytes.
 pub async fn named(
     connection: &mut PgConnection,
     owner: &str,
@@ -60,7 +60,7 @@ pub async fn named(
     .await
 }
 
-/// All contacts of a book, by name, without their vCards.
+/// All contacts in a user's address book, sorted by name, without their vCards.
 pub async fn all(connection: &mut PgConnection, owner: &str) -> sqlx::Result<Vec<Contact>> {
     sqlx::query_as(
         "SELECT name, etag, CASE WHEN date_trunc('second', changed) < date_trunc('second', now()) \
@@ -72,7 +72,7 @@ pub async fn all(connection: &mut PgConnection, owner: &str) -> sqlx::Result<Vec
     .await
 }
 
-/// The name of the contact that has this UID.
+/// The name of the contact with this UID in the owner's address book.
 pub async fn name_of(
     connection: &mut PgConnection,
     owner: &str,
@@ -101,9 +101,9 @@ pub struct NewContact<'a> {
 pub enum Put {
     Created,
     Replaced,
-    /// Nothing was changed: the current version doesn't meet the condition.
+    /// Nothing was changed: the request's condition doesn't hold.
     ConditionFailed,
-    /// Nothing was changed: another contact of the book has the UID, or this contact's UID differs.
+    /// Nothing was changed: another contact in the book has the UID, or this one has another.
     UidConflict,
 }
 
@@ -125,13 +125,13 @@ pub async fn put(
     Ok(put)
 }
 
-/// Whether the write violates the unique index on UIDs.
+/// Whether the error is a violation of the unique index on UIDs.
 fn is_uid_conflict(error: &sqlx::Error) -> bool {
     let error = error.as_database_error();
     error.is_some_and(|error| error.constraint() == Some("contacts_uid"))
 }
 
-/// Replaces the contact, or creates it if there is none.
+/// Replaces the contact, or creates it if it doesn't exist, provided that the condition holds.
 async fn write(
     transaction: &mut PgConnection,
     contact: &NewContact<'_>,
@@ -148,7 +148,7 @@ async fn write(
     why_not(transaction, contact, condition).await
 }
 
-/// The reason why nothing was written: the condition, or else the UID.
+/// Determines why nothing was written: the condition doesn't hold, or else the UID differs.
 async fn why_not(
     transaction: &mut PgConnection,
     contact: &NewContact<'_>,
@@ -168,11 +168,11 @@ async fn why_not(
 }
 
 // ANCHOR: conditional-put
-/// Replaces an existing contact that has the same UID and meets the condition, and returns whether it did.
+/// Replaces a contact that exists, has the same UID and meets the condition. Returns whether it did.
 ///
-/// There are six requirements: the contact exists, it has this UID already, `if_match` is `None` or contains its tag, `if_none_match` does not,
-/// no other request can write between the check and the statement, and each version has its own second, whatever the clock says:
-/// `changed` is at least a second later than before. `ARRAY[etag::text, '*'] && $7` is true if `$7` has the tag.
+/// There are six requirements: the contact exists; it already has this UID; `if_match` is `None` or contains its tag; `if_none_match` doesn't;
+/// no other request can write between the check and the update; and `changed` is at least a second later than before, whatever
+/// the clock says, so each version has its own second. `ARRAY[etag::text, '*'] && $7` is true if `$7` has the tag.
 async fn replace(
     transaction: &mut PgConnection,
     contact: &NewContact<'_>,
@@ -185,7 +185,7 @@ async fn replace(
     )
 }
 
-/// Creates a contact if there is none, and returns whether it did. A deleted one may have left its row.
+/// Creates a contact if none exists, and returns whether it did. A tombstone may still have this name.
 async fn create(
     transaction: &mut PgConnection,
     contact: &NewContact<'_>,
@@ -211,7 +211,7 @@ async fn create(
 #[derive(Debug, PartialEq, Eq)]
 pub enum Deleted {
     Yes,
-    /// Nothing was changed: the current version doesn't meet the condition.
+    /// Nothing was changed: the request's condition doesn't hold.
     ConditionFailed,
     NotThere,
 }
@@ -236,8 +236,8 @@ pub async fn delete(
 }
 
 // ANCHOR: conditional-delete
-/// Turns the contact into a *tombstone*: removes the vCard, and returns whether it did. The row stays, so that clients learn of
-/// the deletion when they next sync.
+/// Turns the contact into a *tombstone* if the condition holds, and returns whether it did. The vCard is removed, but the row
+/// stays, so that clients learn of the deletion when they next sync.
 async fn bury(
     transaction: &mut PgConnection,
     owner: &str,

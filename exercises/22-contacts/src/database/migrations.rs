@@ -1,4 +1,4 @@
-//! The migrations: the service itself brings the schema of its database up to date.
+//! Migrations: the service itself brings the schema of its database up to date.
 
 use std::{
     sync::{
@@ -24,21 +24,21 @@ use crate::{
 };
 
 // ANCHOR: migrate
-/// The columns that this release reads.
+/// Selects the columns that this release reads, and so fails if one of them is missing.
 const NEEDED: [&str; 2] = [
     "SELECT owner, life, revision FROM books LIMIT 0",
     "SELECT owner, name, uid, etag, revision, changed, vcard FROM contacts LIMIT 0",
 ];
 
-/// Runs the migrations from `migrations/`, which are compiled into the program, unless this database has them already. Then
-/// selects the needed columns by name.
+/// Runs the migrations from `migrations/` that this database lacks. They are compiled into the program. Then selects the
+/// needed columns by name, which fails if one is missing.
 ///
 /// A later release may have migrated already. A rollback to this release must stay possible, so later migrations are ignored.
-/// This release only fails if a column that it needs was dropped.
+/// This release fails only if a column that it needs was dropped.
 ///
 /// `run` first takes a lock in the database: if two services start at the same time, one waits
-/// for the other. A migration that fails or times out leaves the lock on its connection. So it has
-/// a dedicated connection, which is closed afterwards.
+/// for the other. A migration that fails or times out leaves the lock on its connection. So the
+/// migrations use a dedicated connection, which is closed afterwards.
 async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), MigrateError> {
     let one_connection = PgPoolOptions::new()
         .max_connections(1)
@@ -57,31 +57,31 @@ async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), Migr
 // ANCHOR_END: migrate
 
 // ANCHOR: schema
-/// Whether the schema is up to date. The service starts without waiting for the migrations.
+/// Tracks whether the schema is up to date: the service starts before the migrations have run.
 #[derive(Clone, Default)]
 pub struct Schema {
     up_to_date: Arc<AtomicBool>,
 }
 
 impl Schema {
-    /// Whether all migrations have run, and the needed columns existed afterwards.
+    /// Whether all migrations have run, and all needed columns were found afterwards.
     pub fn is_up_to_date(&self) -> bool {
         self.up_to_date.load(Ordering::Acquire)
     }
 
-    /// Starts the migrations in the background.
+    /// Returns at once; the migrations run in a task of their own.
     pub fn migrate_in_the_background(&self, settings: &DatabaseSettings) {
         let database = settings.url.clone().options([
-            // Some databases are read-only by default.
+            // Overrides the setting of databases that are read-only by default.
             ("default_transaction_read_only", "off"),
-            // If the connection goes silent, the database ends the session and releases the lock.
+            // If the connection goes silent, the database ends the session, which releases the lock.
             ("idle_session_timeout", "10s"),
             ("idle_in_transaction_session_timeout", "10s"),
-            // While a migration waits for a lock on its table, every later query queues behind it.
+            // While a migration waits for a table lock, all later queries on the table queue behind it.
             ("lock_timeout", "1s"),
         ]);
         let (connecting, migrating) = (settings.timeout, settings.migration_timeout);
-        // The database gives up when we do, so that no abandoned attempt lingers there.
+        // The database cancels a statement when we give up, so that no abandoned attempt keeps running.
         let database = database.options([("statement_timeout", migrating.as_millis())]);
         spawn(
             self.clone()
@@ -89,7 +89,7 @@ impl Schema {
         );
     }
 
-    /// Migrates, and retries until it succeeds.
+    /// Runs the migrations, and retries until they succeed.
     async fn bring_up_to_date(
         self,
         database: PgConnectOptions,
@@ -98,7 +98,7 @@ impl Schema {
     ) {
         const PAUSE: Duration = Duration::from_millis(500);
 
-        // An answer can get lost, so each attempt has a time limit.
+        // Without a time limit, an attempt would never end if the database's answer got lost.
         let attempt = async || {
             timeout(migrating, migrate(database.clone(), connecting))
                 .await
@@ -106,7 +106,7 @@ impl Schema {
         };
         let mut last_line = String::new();
         while let Err(error) = attempt().await {
-            // One line per outage, however long it lasts.
+            // Logs a line only if it differs from the last one, to log a long outage only once.
             let (may_pass, line) = in_words(&error);
             if line != last_line {
                 if may_pass {
@@ -123,7 +123,7 @@ impl Schema {
 }
 // ANCHOR_END: schema
 
-/// Whether the error may be transient, and its log line.
+/// Whether the error may be transient, and the line to log for it.
 fn in_words(error: &MigrateError) -> (bool, String) {
     let (MigrateError::Execute(cause) | MigrateError::ExecuteMigration(cause, _)) = error else {
         // For instance, a migration file has changed since it ran.

@@ -19,7 +19,7 @@ use crate::error::{Error, rate_limit::RateLimit};
 /// A connection used within this time is lent again without a ping.
 const FRESH: Duration = Duration::from_millis(500);
 
-/// The maximum age of a connection: its session grows, and the server's address may change.
+/// The maximum age of a connection: sessions use more memory over time, and servers can move.
 const MAX_AGE: Duration = Duration::from_secs(30 * 60);
 
 /// How long to wait before asking a full server for another connection.
@@ -29,15 +29,15 @@ const FULL: Duration = Duration::from_millis(200);
 const PAUSE: Duration = Duration::from_millis(50);
 
 // ANCHOR: manager
-/// Tells deadpool how to open connections, and which of them may be lent again.
+/// Tells deadpool how to open connections, and which of them can be reused.
 struct Connections {
     options: PgConnectOptions,
-    /// When the server last refused a connection beyond its limit.
+    /// When the server last refused a connection because a connection limit was reached.
     refused: Mutex<Option<Instant>>,
 }
 
 impl managed::Manager for Connections {
-    /// A slot of the pool; `None` if its connection is lent, closed, or was refused.
+    /// A slot of the pool; `None` if the connection is lent or closed, or was refused.
     type Type = Option<PgConnection>;
     type Error = sqlx::Error;
 
@@ -45,7 +45,7 @@ impl managed::Manager for Connections {
         self.open().await
     }
 
-    /// After an error deadpool drops the slot, and tries the next one or creates one.
+    /// After an error, deadpool discards the slot, and tries the next slot or creates one.
     async fn recycle(
         &self,
         place: &mut Option<PgConnection>,
@@ -76,7 +76,7 @@ impl Connections {
     }
 
     /// Opens a connection; `None` if the server is full. Retries until the request times out: a
-    /// restarting server refuses only briefly. The timeout hides the reason, so it is logged here.
+    /// restarting server refuses only briefly. The timeout hides the error, so it is logged here.
     async fn open(&self) -> sqlx::Result<Option<PgConnection>> {
         if self.server_is_full() {
             return Ok(None);
@@ -104,7 +104,7 @@ impl Connections {
     }
 }
 
-/// Whether the error may be transient: no server listens, or it is starting, stopping, or full.
+/// Whether the error may be transient: the server is unreachable, starting, stopping, or full.
 fn may_pass(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) => true,
@@ -115,7 +115,7 @@ fn may_pass(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether the server, the database or the user has reached its limit of connections.
+/// Whether the server, the database or the user has reached its connection limit.
 fn is_one_too_many(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.as_deref() == Some("53300")
@@ -131,7 +131,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Opens nothing yet: each connection is opened when a request first needs it.
+    /// Opens no connection yet: the pool opens connections on demand.
     #[expect(
         clippy::expect_used,
         reason = "this fails only where deadpool keeps time limits and has no runtime for them"
@@ -139,7 +139,7 @@ impl Pool {
     pub fn new(options: PgConnectOptions, size: usize, limit: Duration) -> Pool {
         let places = managed::Pool::builder(Connections::new(options))
             .max_size(size)
-            // The most recently used connection is lent first: it's the freshest.
+            // Lends the most recently used connection first: it is the least likely to need a ping.
             .queue_mode(QueueMode::Lifo)
             .build()
             .expect("deadpool keeps no time limits here");
@@ -150,11 +150,11 @@ impl Pool {
         }
     }
 
-    /// Lends a connection. One time limit covers all of it: waiting for a slot, pinging the
-    /// connections that have been idle, opening a new one.
+    /// Lends a connection. One time limit covers everything: waiting for a slot, pinging the
+    /// connections that have been idle, and opening a new one.
     ///
     /// # Errors
-    /// There is no connection within the time limit, or none can be opened.
+    /// No connection becomes available within the time limit, or none can be opened.
     pub async fn lend(&self) -> Result<Lent, Error> {
         let Ok(lent) = timeout(self.limit, self.next()).await else {
             // A ping may have gone unanswered, so drop every connection that would need a ping.
@@ -191,8 +191,8 @@ impl Pool {
 /// The guard of a lent connection: the connection, and the slot that it was taken from.
 ///
 /// Dropping the guard closes the connection and then frees the slot: an answer may still be on
-/// its way, or a transaction half done, and the next request must not get either. So a timeout,
-/// a `?` or a panic needs no extra cleanup.
+/// its way, or a transaction may be open, and neither must reach the next request. So a
+/// timeout, a `?` or a panic needs no extra cleanup.
 pub struct Lent {
     pub connection: PgConnection,
     place: Object<Connections>,
@@ -200,7 +200,7 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// Returns the connection to the pool, for the next request. No query may be in progress on it.
+    /// Returns the connection to the pool, for the next request. Must not be called during a query.
     pub fn give_back(mut self) {
         *self.place = Some(self.connection);
         drop(self.place);

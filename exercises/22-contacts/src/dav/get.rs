@@ -1,4 +1,4 @@
-//! GET and HEAD: one contact, byte for byte as it was put.
+//! GET and HEAD: return one contact, byte for byte as it was stored.
 
 use axum::{
     http::{
@@ -20,8 +20,8 @@ use crate::{
     users::User,
 };
 
-/// Returns the vCard. Answers 304 if the client already has this version, 404 if no contact has this name, and 412 if it
-/// isn't the version that the client expects.
+/// Returns the vCard. Answers 304 if the client already has this version, 404 if no contact has this name, and 412 if
+/// the client expects a different version.
 pub async fn get(
     service: &Service,
     user: &User,
@@ -44,7 +44,7 @@ pub async fn get(
     Ok((headers, content_type, contact.vcard.unwrap_or_default()).into_response())
 }
 
-/// Whether this is the version that the client expects, by `If-Match` or else `If-Unmodified-Since`.
+/// Whether the precondition holds: `If-Match` or, without that header, `If-Unmodified-Since`.
 fn holds(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool {
     match &condition.if_match {
         Some(tags) => conditions::names(tags, &contact.etag),
@@ -53,7 +53,7 @@ fn holds(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool 
     }
 }
 
-/// Whether the client has this version, by `If-None-Match` or else `If-Modified-Since`.
+/// Whether the client has this version: by `If-None-Match`, or else by `If-Modified-Since`.
 fn is_known(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool {
     if headers.contains_key(IF_NONE_MATCH) {
         return conditions::names(&condition.if_none_match, &contact.etag);

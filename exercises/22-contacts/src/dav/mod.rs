@@ -25,7 +25,7 @@ use self::paths::Resource;
 use crate::{error::Error, service::Service};
 
 // ANCHOR: methods
-/// Answers every request that no other route takes. Checks the user first, then the path's owner.
+/// Handles requests that match no other route: authenticates the user, then checks the path.
 pub async fn serve(
     State(service): State<Arc<Service>>,
     request: Request,
@@ -50,7 +50,7 @@ pub async fn serve(
 }
 // ANCHOR_END: methods
 
-/// Lists the supported parts of WebDAV: class 1 of RFC 4918, its revision (3), address books.
+/// Announces the compliance classes: 1 and 3 (RFC 4918), and `addressbook` (RFC 6352).
 fn options(resource: &Resource) -> Response {
     let headers = [
         ("dav", "1, 3, addressbook"),

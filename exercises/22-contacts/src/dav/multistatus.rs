@@ -1,6 +1,6 @@
 //! The multistatus: one response about many resources (RFC 4918, section 13).
 //!
-//! It is sent while it is being written. So it can be as long as a book, and only a few parts of it are ever in memory.
+//! The response is streamed, so only a few parts of it are ever in memory, however many contacts a book has.
 
 use std::{fmt::Write, mem, time::Duration};
 
@@ -20,13 +20,13 @@ use crate::{
     users::User,
 };
 
-/// The size at which a part is sent, in bytes.
+/// A part is sent once it has at least this many bytes.
 const PART: usize = 64 << 10;
-/// How long a client may take to accept a part.
+/// The time limit for a client to accept a part.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 // ANCHOR: multistatus
-/// The body of a 207: the part that is being written, and the channel to the client.
+/// Writes the body of a 207 response: collects a part, then sends it through a channel.
 pub struct Multistatus {
     user: User,
     asked: Asked,
@@ -34,8 +34,8 @@ pub struct Multistatus {
     parts: mpsc::Sender<Result<String, Error>>,
 }
 
-/// Responds with the document that `write` writes, in a separate task: if the client disconnects, the task stops between two
-/// queries, but not during one. An error before the first part becomes the response. A later error breaks the connection, so
+/// Streams the document that `write` produces in a separate task. If the client disconnects, the task stops between two
+/// queries, never during one. An error before the first part becomes the response. A later error breaks the connection, so
 /// that no client mistakes a truncated response for a complete one.
 ///
 /// # Errors
@@ -53,7 +53,7 @@ where
     let writing = write(Multistatus::new(user.clone(), asked, parts));
     let task = async move {
         if let Err(error) = writing.await {
-            // Sending fails if the client has disconnected: then the error has no recipient.
+            // Sending fails only if the client has disconnected, and then the error has no recipient.
             let _ = errors.send(Err(error)).await;
         }
     };
@@ -96,7 +96,7 @@ impl Multistatus {
                         );
                     }
                 },
-                // A request for all properties only means those that the resource has.
+                // `allprop` and `propname` ask only for the properties that the resource has.
                 None if self.asked.is_for_all() => {}
                 None => append(&mut missing, format_args!("<{tag}/>")),
             }
@@ -113,7 +113,7 @@ impl Multistatus {
         self.send_when_full().await
     }
 
-    /// Writes that none of the requested properties of the resource at this path can be changed.
+    /// Writes a 403 for each requested property of the resource at this path: all are protected.
     pub fn protect(&mut self, path: &str) {
         let properties = self.asked.properties().iter();
         let tags: String = properties
@@ -132,13 +132,13 @@ impl Multistatus {
         ));
     }
 
-    /// Writes a 404: there is nothing at this path, or nothing any longer.
+    /// Writes a 404: the resource at this path doesn't exist, or was deleted.
     pub async fn missing(&mut self, path: &str) -> Result<(), Error> {
         self.status(path, "404 Not Found", "");
         self.send_when_full().await
     }
 
-    /// Writes a 507: there are more results than the request's limit or the search budget allows.
+    /// Writes a 507: the results were cut off by the request's limit, or by the search budget.
     pub fn more(&mut self, path: &str) {
         let reason = "<D:error><D:number-of-matches-within-limits/></D:error>";
         self.status(path, "507 Insufficient Storage", reason);
@@ -151,13 +151,13 @@ impl Multistatus {
         ));
     }
 
-    /// Writes the sync token for the client to keep.
+    /// Writes the sync token, which the client keeps for its next sync.
     pub fn sync_token(&mut self, token: &str) {
         let token = markup::escaped(token);
         self.write(format_args!("<D:sync-token>{token}</D:sync-token>"));
     }
 
-    /// Writes the end of the document.
+    /// Writes the end of the document, and sends the last part.
     pub async fn end(mut self) -> Result<(), Error> {
         self.write(format_args!("</D:multistatus>"));
         self.send().await

@@ -1,4 +1,4 @@
-//! The paths: which resource each of them leads to, and who may see it.
+//! Paths: maps each path to a resource, and checks that the user may access it.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
@@ -7,7 +7,7 @@ use crate::{error::Error, markup::is_text, users::User};
 /// The maximum length of a contact's name, in bytes.
 const MAX_NAME: usize = 255;
 
-/// The characters to encode in a path: all but those that RFC 3986 allows in a segment. Clients compare paths as strings.
+/// Characters to percent-encode: all that RFC 3986 doesn't allow in a segment. Clients compare paths as strings.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -27,26 +27,26 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b':')
     .remove(b'@');
 
-/// The resource at a path, for the user who asks for it.
+/// A resource, as the authenticated user sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resource {
-    /// `/`: tells a client who it is.
+    /// `/`: leads a client to the user's principal.
     Entry,
-    /// `/principals/{user}/`: tells a client where the user's address books are.
+    /// `/principals/{user}/`, the user's principal: leads a client to the address book home.
     Principal,
-    /// `/addressbooks/{user}/`: has one address book.
+    /// `/addressbooks/{user}/`, the address book home: contains one address book.
     Home,
-    /// `/addressbooks/{user}/contacts/`: has the contacts.
+    /// `/addressbooks/{user}/contacts/`, the address book: contains the contacts.
     Book,
-    /// `/addressbooks/{user}/contacts/{name}`.
+    /// `/addressbooks/{user}/contacts/{name}`, a contact.
     Contact { name: String },
 }
 
 impl Resource {
-    /// The resource at this path, for this user. Doubled slashes, or a missing one after a collection, make no difference.
+    /// Resolves a path for this user. Repeated slashes, and a missing slash after a collection, are accepted.
     ///
     /// # Errors
-    /// The path belongs to another user, a contact cannot have such a name, or there is nothing at the path.
+    /// The path belongs to another user, contains an invalid contact name, or leads to nothing.
     pub fn at(path: &str, user: &User) -> Result<Resource, Error> {
         let segments = path.split('/').filter(|segment| !segment.is_empty());
         let segments: Vec<Vec<u8>> = segments
@@ -69,7 +69,7 @@ impl Resource {
         }
     }
 
-    /// The methods of this resource, for the `Allow` header.
+    /// The methods that this resource supports, for the `Allow` header.
     pub fn allow(&self) -> &'static str {
         match self {
             Resource::Entry | Resource::Principal | Resource::Home => {
@@ -81,8 +81,8 @@ impl Resource {
     }
 }
 
-/// Clients choose the names of their contacts. Here the names are only values, never file paths. But every client and proxy
-/// resolves `.` and `..`, so a contact with such a name would be unreachable.
+/// Validates a contact's name. Clients choose the names, and the service never uses them as file paths. But clients and
+/// proxies resolve `.` and `..` in URLs, so a contact with one of these names would be unreachable.
 fn contact_name(name: &[u8]) -> Result<String, Error> {
     let usable = |name: &&str| {
         (1..=MAX_NAME).contains(&name.len())
@@ -102,7 +102,7 @@ pub fn principal(user: &User) -> String {
     format!("/principals/{}/", user.name())
 }
 
-/// The path of the user's home.
+/// The path of the user's address book home.
 pub fn home(user: &User) -> String {
     format!("/addressbooks/{}/", user.name())
 }

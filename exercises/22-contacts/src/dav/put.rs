@@ -17,10 +17,10 @@ use crate::{
     vcard::{self, Card},
 };
 
-/// The maximum size of a vCard, in bytes: room for a photo of a few hundred kilobytes, a third larger in Base64.
+/// The maximum size of a vCard, in bytes: a photo can have a few hundred kilobytes, a third more in Base64.
 pub const MAX_VCARD_BYTES: usize = 1 << 20;
 
-/// Answers 201 for a new contact and 204 for an existing one, both with its tag. Nothing changes if the body is
+/// Answers 201 for a new contact and 204 for an existing one, with its entity tag. Nothing changes if the body is
 /// invalid (403, 413, 415), the condition doesn't hold (412), or a UID would be duplicated or changed (409).
 ///
 /// A client that sends no condition overwrites the contact. The service could refuse that with 428. But widely used programs
@@ -70,7 +70,7 @@ pub async fn put(
         Put::ConditionFailed => return Err(Error::ConditionFailed),
         Put::UidConflict => return Err(uid_conflict(service, user, name, &uid).await?.into()),
     };
-    // A client that gets a tag assumes that it belongs to the exact bytes that it sent.
+    // A client assumes that the tag belongs to the exact bytes that it sent.
     let etag = is_as_sent.then_some((ETAG, etag));
     Ok((status, AppendHeaders(etag)).into_response())
 }
@@ -97,7 +97,7 @@ impl Vcard {
     }
 }
 
-/// The media types that clients use for vCards, the newest first. If a client sends none, only the body is checked.
+/// The media types that clients use for vCards, newest first. Without a `Content-Type`, only the body is checked.
 const MEDIA_TYPES: [&str; 4] = [
     "text/vcard",
     "text/x-vcard",
@@ -105,13 +105,13 @@ const MEDIA_TYPES: [&str; 4] = [
     "application/vcard",
 ];
 
-/// The entity tag of a text, with its quotes: a digest, so only equal texts have the same tag.
+/// The quoted entity tag of a vCard: a digest, so different vCards have different tags.
 fn etag(text: &str) -> String {
     let digest = Sha256::digest(text);
     format!("\"{}\"", hex::encode(&digest[..16]))
 }
 
-/// Names the contact that has this UID, or else the one whose UID would change.
+/// A UID conflict, with the contact that has this UID or else the one whose UID would change.
 async fn uid_conflict(
     service: &Service,
     user: &User,

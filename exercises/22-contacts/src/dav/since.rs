@@ -10,8 +10,8 @@ use crate::{
     users::User,
 };
 
-/// The condition of a request that changes this contact. A date is translated into the tag of the version that is unchanged
-/// since then, so the write always compares tags. `If-Match` is more exact and overrides dates.
+/// The condition for changing this contact. A date is translated into the current tag, if the contact hasn't changed since
+/// then, so that the write compares only tags. `If-Match` is more exact, and overrides the date.
 ///
 /// # Errors
 /// The contact has changed since the date, a header is invalid, or the database does not answer.
@@ -39,7 +39,7 @@ pub async fn condition(
             if_match: Some(vec![etag]),
             ..condition
         },
-        // A missing contact has no date. If it is created in the meantime, the write must fail.
+        // There is no contact yet. If one is created in the meantime, the write must fail.
         None => Condition {
             if_none_match: vec!["*".to_owned()],
             ..condition

@@ -1,7 +1,7 @@
-//! XML: the bodies of requests, parsed into a tree by roxmltree.
+//! XML: parses request bodies into a tree with roxmltree.
 //!
-//! Bodies aren't trusted. A body must not have a DTD, which could declare entities that expand to gigabytes or refer to
-//! files on this machine. Nor must it keep the parser busy for longer than a WebDAV request needs.
+//! Bodies aren't trusted. DTDs are refused: they could declare entities that expand to gigabytes or refer to files on
+//! this machine. Limits keep a body from occupying the parser longer than a WebDAV request needs.
 
 use axum::{body::Body, http::HeaderMap};
 use roxmltree::{Document, Node, ParsingOptions};
@@ -14,21 +14,21 @@ use crate::{
     },
 };
 
-/// The maximum size of a body, in bytes: room for the paths of 5,000 contacts.
+/// The maximum size of a body, in bytes: enough for the paths of 5,000 contacts.
 const MAX_BYTES: usize = 1 << 20;
 /// The maximum number of elements, texts and comments: room for 5,000 paths, three nodes each.
 const MAX_NODES: u32 = 20_000;
-/// The maximum number of attributes per element: roxmltree compares them with one another.
+/// The maximum number of attributes per element: roxmltree compares each with the others.
 const MAX_ATTRIBUTES: usize = 100;
-/// The maximum number of declared prefixes: for each element that declares one, roxmltree compares all those in scope.
+/// The maximum number of declared prefixes: each element that declares one makes roxmltree compare all those in scope.
 const MAX_PREFIXES: usize = 100;
-/// How deeply elements may be nested.
+/// The maximum nesting depth of elements.
 const MAX_DEPTH: usize = 32;
 
 /// Reads the body of a request as a string; `None` if it is empty.
 ///
 /// # Errors
-/// 415 if declared as anything but XML in UTF-8, 413 if too large, 400 if it isn't UTF-8.
+/// The declared type isn't XML in UTF-8 (415), the body is too large (413), or not UTF-8 (400).
 pub async fn read_body(headers: &HeaderMap, body: Body) -> Result<Option<String>, Error> {
     let bytes = body::read(headers, body, MAX_BYTES).await?;
     if bytes.trim_ascii().is_empty() {
@@ -43,7 +43,7 @@ pub async fn read_body(headers: &HeaderMap, body: Body) -> Result<Option<String>
     String::from_utf8(bytes).map(Some).map_err(|_| MALFORMED)
 }
 
-/// The media types that clients use for XML. Some programs only declare it as plain text.
+/// The media types that clients use for XML. Some clients declare it as plain text.
 const MEDIA_TYPES: [&str; 3] = ["application/xml", "text/xml", "text/plain"];
 
 const MALFORMED: Error = Error::BadRequest("the body must be well-formed XML in UTF-8");
@@ -58,7 +58,7 @@ const NOT_UTF8: Error = Error::UnsupportedMediaType("the body must be XML in UTF
 /// Parses a document, with all names resolved to their namespaces.
 ///
 /// # Errors
-/// It isn't well-formed, has a DTD, declares another encoding, or would be too expensive to parse.
+/// The document isn't well-formed, has a DTD, declares another encoding, or is too complex.
 pub fn read(text: &str) -> Result<Document<'_>, Error> {
     let text = text.trim_start_matches('\u{FEFF}');
     refuse_excess(text)?;
@@ -86,14 +86,14 @@ pub fn read(text: &str) -> Result<Document<'_>, Error> {
 }
 // ANCHOR_END: read
 
-/// Whether a prefix is undeclared (`xmlns:a=""`). Namespaces 1.0 forbids it, but roxmltree accepts it.
+/// Whether a prefix is undeclared (`xmlns:a=""`), which the standard forbids but roxmltree accepts.
 fn takes_back_prefix(node: &Node) -> bool {
     node.namespaces()
         .any(|namespace| namespace.name().is_some() && namespace.uri().is_empty())
 }
 
-/// Refuses documents that would keep roxmltree comparing or copying for too long. A tag cannot contain a `<`, so at most
-/// one tag lies between two of them.
+/// Refuses documents that would keep roxmltree comparing or copying for too long. A tag cannot contain a `<`, so each
+/// piece between two of these characters contains at most one tag.
 fn refuse_excess(text: &str) -> Result<(), Error> {
     let crowded = |tag: &str| tag.matches('=').count() > MAX_ATTRIBUTES;
     if text.split('<').any(crowded) || text.matches("xmlns:").count() > MAX_PREFIXES {
@@ -105,7 +105,7 @@ fn refuse_excess(text: &str) -> Result<(), Error> {
     }
 }
 
-/// The encoding in the declaration at the beginning of a document: `<?xml version="1.0" encoding="utf-8"?>`.
+/// The encoding in a document's XML declaration, such as `<?xml version="1.0" encoding="utf-8"?>`.
 fn encoding(text: &str) -> Option<&str> {
     let (declaration, _) = text.strip_prefix("<?xml")?.split_once("?>")?;
     let (_, value) = declaration.split_once("encoding")?;
@@ -123,7 +123,7 @@ pub fn child<'a, 'input>(
         .find(|child| child.has_tag_name((namespace, name)))
 }
 
-/// The text of an element, trimmed, and without that of its children.
+/// The trimmed text of an element, without the text of its child elements.
 pub fn text(node: Node) -> String {
     let texts = node.children().filter(Node::is_text);
     let text: String = texts.filter_map(|text| text.text()).collect();

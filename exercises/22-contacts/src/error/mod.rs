@@ -1,4 +1,4 @@
-//! The errors of a request, and the problems that clients get for them.
+//! The reasons why a request can fail, and the problem details that clients get for them.
 
 pub mod causes;
 pub mod dav;
@@ -31,7 +31,7 @@ pub enum Error {
     /// The credentials are missing or wrong.
     #[error("a name and its password are required")]
     Unauthorized,
-    /// The path is another user's.
+    /// The path belongs to another user.
     #[error("this belongs to another user")]
     Forbidden,
     /// The client has sent an invalid value.
@@ -40,16 +40,16 @@ pub enum Error {
     /// The requested record doesn't exist.
     #[error("{0}")]
     NotFound(&'static str),
-    /// The path supports only these methods.
+    /// The path doesn't support the request's method, only these.
     #[error("this path does not support that method")]
     MethodNotAllowed(&'static str),
     /// The client did not send its body in time.
     #[error("the body did not arrive in time")]
     ClientTooSlow,
-    /// The client isn't reading the response, or has disconnected, so it never sees this error.
+    /// The client isn't reading the response, or has disconnected, so this error never reaches it.
     #[error("the client does not take the answer")]
     ClientGone,
-    /// The stored version isn't the one that the client expects.
+    /// The request's precondition doesn't hold: the client expects a different version.
     #[error("the condition does not hold")]
     ConditionFailed,
     /// The body of the request is larger than this limit, in bytes.
@@ -58,10 +58,10 @@ pub enum Error {
     /// The body of the request has a media type or an encoding that the service doesn't support.
     #[error("{0}")]
     UnsupportedMediaType(&'static str),
-    /// The request breaks a rule of WebDAV that has a name of its own.
+    /// The request violates a WebDAV rule that has its own error element.
     #[error("a rule of WebDAV is broken")]
     Dav(DavError),
-    /// The disk of the database is full.
+    /// The disk of the database server is full.
     #[error("there is no room for this")]
     Full(#[source] sqlx::Error),
     /// The migrations have not run, or a column that this release needs is gone.
@@ -70,16 +70,16 @@ pub enum Error {
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
-    /// The task that writes the answer has panicked.
+    /// The task that writes the response has panicked.
     #[error("the answer was never written")]
     Panicked,
-    /// The database rejects the query: the bug is in this service.
+    /// The database rejects the query, because of a bug in this service.
     #[error("a query failed")]
     Query(#[source] sqlx::Error),
 }
 
 impl Error {
-    /// The status of the answer.
+    /// The HTTP status of the response.
     pub fn status(&self) -> StatusCode {
         match self {
             Error::Unauthorized => StatusCode::UNAUTHORIZED,
@@ -98,7 +98,7 @@ impl Error {
         }
     }
 
-    /// Logs the errors that the operator has to know about. The others only concern the client.
+    /// Logs the errors that the operator has to know about. The other errors concern only clients.
     pub fn log(&self) {
         match self {
             Error::Query(_) => error!("{}", with_causes(self)),
@@ -123,12 +123,12 @@ impl Error {
     }
 }
 
-/// During an outage all requests fail alike: one log line per second and reason is enough.
+/// In an outage all requests fail the same way: one log line per second and reason is enough.
 static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
-/// Lets handlers return an `Error`. The response contains no details of the database: SQL, hosts and users are internal,
-/// so the client must not see them.
+/// Lets handlers return an `Error`. The response contains no details of the database, because its SQL, hosts and users
+/// are internal, and the client must not see them.
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         self.log();
@@ -171,7 +171,7 @@ impl From<DavError> for Error {
 }
 
 // ANCHOR: from-sqlx
-/// Tells an outage and a full disk apart from a wrong query. `?` does this conversion.
+/// Distinguishes an outage and a full disk from a rejected query. `?` calls this conversion.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
@@ -184,17 +184,17 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the failure lies with the database, and may be transient, not with the query.
+/// Whether the cause is the database, so that a retry may succeed, rather than the query.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         // The next attempt prepares the statement for the new schema.
         stale if is_stale_plan(stale) => true,
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         error => match code_of(error).as_deref() {
-            // Read-only since a failover, no table yet, out of memory, too many connections, closed to
-            // connections, lock not available, took too long.
+            // Read-only after a failover, table missing, out of memory, too many connections, not
+            // accepting connections, lock not available, statement timed out.
             Some("25006" | "42P01" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
-            // Connection lost, login refused, no such database, rolled back, server stopping.
+            // Connection lost, login refused, no such database, transaction rolled back, shutdown.
             Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
                 .any(|class| code.starts_with(class)),
@@ -203,24 +203,24 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether the schema has changed since the statement was prepared. The database then rejects it without executing it.
+/// Whether the schema has changed since the statement was prepared. The database then refuses to execute the statement.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match code_of(error).as_deref() {
         // No such prepared statement.
         Some("26000") => true,
-        // The code alone means "feature not supported", which would be a bug in this service.
+        // By itself, this code means "feature not supported", which would be a bug in this service.
         Some("0A000") => routine_of(error) == Some("RevalidateCachedQuery"),
         _ => false,
     }
 }
 
-/// The function in PostgreSQL's source code that raised the error.
+/// The function in PostgreSQL's source code that reported the error.
 fn routine_of(error: &sqlx::Error) -> Option<&str> {
     let error = error.as_database_error()?;
     error.try_downcast_ref::<PgDatabaseError>()?.routine()
 }
 
-/// PostgreSQL's code for an error, from "Appendix A. PostgreSQL Error Codes" of its manual.
+/// PostgreSQL's error code, as listed in "Appendix A. PostgreSQL Error Codes" of the manual.
 pub fn code_of(error: &sqlx::Error) -> Option<String> {
     let code = error.as_database_error()?.code()?;
     Some(code.into_owned())

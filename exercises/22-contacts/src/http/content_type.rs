@@ -7,13 +7,13 @@ use encoding_rs::{Encoding, UTF_8};
 pub struct ContentType<'a>(&'a str);
 
 impl<'a> ContentType<'a> {
-    /// Reads the header; `None` when there is none.
+    /// Reads the header; `None` if it is missing.
     pub fn of(headers: &'a HeaderMap) -> Option<ContentType<'a>> {
         let content_type = headers.get(CONTENT_TYPE)?;
         Some(ContentType(content_type.to_str().unwrap_or_default()))
     }
 
-    /// Whether it is one of these media types.
+    /// Whether the media type is one of these.
     pub fn is_one_of(&self, media_types: &[&str]) -> bool {
         let media_type = self.0.split(';').next().unwrap_or_default().trim();
         media_types
@@ -36,7 +36,7 @@ impl<'a> ContentType<'a> {
 pub fn is_utf8(encoding: &str, text: &[u8]) -> bool {
     let name = encoding.trim().trim_matches(['"', '\'']);
     match Encoding::for_label(name.as_bytes()) {
-        // Browsers treat ASCII as Latin-1. Here it is a subset of UTF-8.
+        // Browsers decode `us-ascii` as windows-1252. Here it is a subset of UTF-8.
         _ if name.eq_ignore_ascii_case("us-ascii") => true,
         Some(encoding) if encoding == UTF_8 => true,
         Some(other) => other.is_ascii_compatible() && text.is_ascii(),

@@ -1,4 +1,4 @@
-//! The HTTP side of a request: its body, its conditions, its content type.
+//! The HTTP side of a request: its body, preconditions and content type.
 
 pub mod body;
 pub mod conditions;

@@ -1,4 +1,4 @@
-//! The parts that any service has: starting and stopping, the log, and the health checks.
+//! The parts that every service needs: starting and stopping, the log, and the health checks.
 
 pub mod health;
 pub mod health_check;

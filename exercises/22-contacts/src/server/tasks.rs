@@ -1,4 +1,4 @@
-//! Tasks: each request is answered in a task of its own.
+//! Tasks: each request is handled in a task of its own.
 
 use axum::{
     extract::Request,
@@ -10,9 +10,9 @@ use tracing::Instrument;
 
 use crate::error::problem::Problem;
 
-/// Handles the request in its own task. A client that hangs up ends its connection, but not the task: the task returns its
-/// database connection to the pool, while canceling a query would lose it. If a handler panics, the bug is in the log
-/// (see `logging.rs`), and the client still gets a response.
+/// Handles the request in its own task. If the client disconnects, the task carries on and returns its database connection
+/// to the pool: canceling the query would lose that connection. If a handler panics, the panic is logged (see
+/// `logging.rs`), and the client still gets a response.
 pub async fn answer_in_a_task(request: Request, next: Next) -> Response {
     let answered = tokio::spawn(next.run(request).in_current_span()).await;
     answered.unwrap_or_else(|_| {

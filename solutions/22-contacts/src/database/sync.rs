@@ -1,7 +1,7 @@
-//! Changes: how a client learns what has changed since its last sync (RFC 6578).
+//! Synchronization: how a client learns about the changes since its last sync (RFC 6578).
 //!
-//! A book counts its changes. Each contact has the number of its last change, its *revision*. A client keeps a *token* with
-//! the number of the last change that it knows.
+//! The changes in an address book are numbered. A contact's *revision* is the number of its last change. A client keeps a
+//! *sync token*, which contains the number of the last change that the client knows.
 
 use sqlx::{FromRow, PgConnection};
 
@@ -11,7 +11,7 @@ use crate::error::dav::DavError;
 /// A user's address book.
 #[derive(Debug, FromRow)]
 pub struct Book {
-    /// The identity of the book. It changes if the database is recreated, because the revisions then mean something else.
+    /// The identity of the book. A recreated database assigns a new one, because its revisions start again at 0.
     pub life: String,
     /// The number of the book's last change.
     pub revision: i64,
@@ -43,10 +43,10 @@ impl Book {
         format!("urn:contacts:sync:{}:{revision}", self.life)
     }
 
-    /// The last change that a client with this token knows; 0 for the empty token of a client that knows none.
+    /// The revision in a client's token; 0 for the empty token of a client that has never synced.
     ///
     /// # Errors
-    /// This book has never issued such a token.
+    /// This book has never issued this token.
     pub fn revision_of(&self, token: &str) -> Result<i64, DavError> {
         if token.is_empty() {
             return Ok(0);
@@ -63,10 +63,10 @@ impl Book {
 // ANCHOR_END: sync-token
 
 // ANCHOR: next-revision
-/// Counts a change of this user's book, creates the book if needed, and returns the change's number.
+/// Increments the revision of this user's book, creates the book if needed, and returns the revision.
 ///
-/// This locks the book until the transaction ends, so changes become visible in the order of their numbers. Otherwise a client
-/// could see change 7, ask for all changes after it, and never learn of change 6.
+/// This locks the book until the transaction ends, so changes become visible in the order of their revisions. Otherwise a
+/// client could see change 7, ask for all changes after it, and never learn of change 6.
 pub async fn next_revision(transaction: &mut PgConnection, owner: &str) -> sqlx::Result<i64> {
     sqlx::query_scalar(
         "INSERT INTO books AS book (owner, revision) VALUES ($1, 1) \
@@ -80,7 +80,7 @@ pub async fn next_revision(transaction: &mut PgConnection, owner: &str) -> sqlx:
 // ANCHOR_END: next-revision
 
 // ANCHOR: sync-collection
-/// A change of a contact.
+/// The last change to a contact.
 #[derive(Debug, PartialEq, Eq, FromRow)]
 pub struct Change {
     pub name: String,
@@ -89,8 +89,8 @@ pub struct Change {
     pub removed: bool,
 }
 
-/// The first `most` changes after revision `since`, up to the book's revision, in order. A client that knows nothing
-/// yet doesn't need the deleted contacts.
+/// The first `most` changes after revision `since`, up to the book's revision, in ascending order. The first sync,
+/// where `since` is 0, leaves out deleted contacts.
 pub async fn changes(
     connection: &mut PgConnection,
     owner: &str,

@@ -1,4 +1,4 @@
-//! DELETE: one contact.
+//! DELETE: deletes one contact.
 
 use axum::{
     http::{HeaderMap, StatusCode},
@@ -13,7 +13,7 @@ use crate::{
     users::User,
 };
 
-/// Answers 204; 404 if there is no such contact, 412 if it isn't the version that the client expects.
+/// Answers 204, 404 if no contact has this name, and 412 if the client expects a different version.
 pub async fn delete(
     service: &Service,
     user: &User,

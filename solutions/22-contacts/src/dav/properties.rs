@@ -1,4 +1,4 @@
-//! The properties: which ones a client asks for, and what their values are.
+//! Properties: parses the ones that a client requests, and computes their values.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -15,29 +15,29 @@ use crate::{
 
 // ANCHOR: asked
 /// The maximum number of requested properties, and the maximum total length of their names, in bytes: a response repeats
-/// them for each contact.
+/// the names for each contact.
 const MAX_PROPERTIES: usize = 100;
 const MAX_NAMES: usize = 8 << 10;
 
-/// The properties that a request asks for (`prop`, `allprop` or `propname`), each of them once.
+/// The properties in a request (`prop`, `allprop` or `propname`), without duplicates.
 #[derive(Debug)]
 pub struct Asked {
     properties: Vec<Property>,
-    /// The client's own namespaces. The index of a namespace in this list determines its prefix.
+    /// Namespaces that only the client uses. The index of a namespace determines its prefix.
     namespaces: Vec<String>,
     what: What,
 }
 
-/// A property: its name, and the tag of its element in an answer.
+/// A requested property: its name, and the tag of its element in the response.
 #[derive(Debug)]
 pub struct Property {
     name: Name,
     tag: String,
-    /// Whether vCards are requested in version 3.0, and in no other.
+    /// Whether the client explicitly requests vCards in version 3.0.
     in_version_3: bool,
 }
 
-/// A name: its namespace, which is empty if there is none, and its local part.
+/// An XML name: its namespace, which can be empty, and its local part.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Name {
     namespace: String,
@@ -46,16 +46,16 @@ pub struct Name {
 
 #[derive(Debug, PartialEq)]
 enum What {
-    /// `prop`: the listed properties.
+    /// `prop`: the values of the listed properties.
     Values,
-    /// `allprop`: all properties that exist.
+    /// `allprop`: the values of all properties that the resource has.
     AllValues,
-    /// `propname`: the names of all properties that exist.
+    /// `propname`: the names of all properties that the resource has.
     AllNames,
 }
 
 impl Asked {
-    /// Reads the requested properties from a propfind or report: all of them if none are named.
+    /// Parses the requested properties of a PROPFIND or a report; all properties if it lists none.
     ///
     /// # Errors
     /// The request names too many properties, or their names are too long.
@@ -69,7 +69,7 @@ impl Asked {
         }
     }
 
-    /// All properties that exist.
+    /// A request for all properties, as made by a PROPFIND without a body.
     pub fn everything() -> Asked {
         Asked::all(What::AllValues)
     }
@@ -93,7 +93,7 @@ impl Asked {
     /// The properties that these elements name.
     ///
     /// # Errors
-    /// There are too many of them, or their names are too long.
+    /// There are too many properties, or their names are too long.
     pub fn named<'a, 'input: 'a>(
         elements: impl Iterator<Item = Node<'a, 'input>>,
     ) -> Result<Asked, Error> {
@@ -112,7 +112,7 @@ impl Asked {
         Ok(asked)
     }
 
-    /// Adds a property, and returns the length of its name, or 0 if it was there before.
+    /// Adds a property, and returns the length of its name, or 0 for a duplicate.
     fn add(&mut self, namespace: &str, local: &str) -> usize {
         let is_same = |it: &Property| it.name.namespace == namespace && it.name.local == local;
         if self.properties.iter().any(is_same) {
@@ -146,7 +146,7 @@ impl Asked {
         })
     }
 
-    /// The declarations of the client's own namespaces, once for all resources.
+    /// The declarations of the client's own namespaces, for the root element.
     pub fn namespaces(&self) -> String {
         let namespaces = self.namespaces.iter().enumerate();
         namespaces
@@ -156,17 +156,17 @@ impl Asked {
             .collect()
     }
 
-    /// The properties, in their order.
+    /// The requested properties, in order.
     pub fn properties(&self) -> &[Property] {
         &self.properties
     }
 
-    /// Whether the request is for all properties, rather than for a list of them.
+    /// Whether all properties are requested, rather than a list of them.
     pub fn is_for_all(&self) -> bool {
         self.what != What::Values
     }
 
-    /// Whether the contacts themselves are requested.
+    /// Whether the vCards themselves are requested.
     pub fn wants_vcards(&self) -> bool {
         let mut names = self.properties.iter().map(|property| &property.name);
         names.any(|name| name.namespace == CARDDAV && name.local == "address-data")
@@ -183,7 +183,7 @@ impl Asked {
 // ANCHOR_END: asked
 
 impl Property {
-    /// The name.
+    /// The name, with its namespace.
     pub fn name(&self) -> &Name {
         &self.name
     }
@@ -198,10 +198,10 @@ const TOO_MANY: Error = Error::BadRequest(
     "a request must not ask for more than 100 properties, whose names have 8192 bytes together",
 );
 
-/// The namespace that the prefix `xml` is always bound to.
+/// The namespace to which XML always binds the prefix `xml`.
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
 
-/// All live properties except `address-data`: that is the contact itself, and is requested by name.
+/// All properties except `address-data`: that is the vCard itself, which clients request by name.
 const ALL: [(&str, &str); 17] = [
     (DAV, "resourcetype"),
     (DAV, "displayname"),
@@ -233,7 +233,7 @@ pub enum Described<'a> {
 
 // ANCHOR: value
 impl Described<'_> {
-    /// The content of a property's element for this user; `None` if the resource has no such property.
+    /// The value of a property for this user, as XML; `None` if the resource has no such property.
     pub fn value(&self, property: &Property, user: &User) -> Option<String> {
         match (
             property.name.namespace.as_str(),
@@ -279,15 +279,15 @@ impl Described<'_> {
     }
     // ANCHOR_END: value
 
-    /// The vCard, in the version in which it was stored. Every client has to support version 3.0 (RFC 6352, section 3), so all
-    /// clients get 3.0 cards. One that asks for 3.0 might not support 4.0, so it gets no 4.0 card.
+    /// The vCard, in the version in which it was stored. All clients get 3.0 cards, because each has to support 3.0 (RFC 6352,
+    /// section 3). A client that asks for 3.0 might not support 4.0, so it gets no 4.0 cards.
     fn address_data(&self, in_version_3: bool) -> Option<String> {
         let vcard = self.contact()?.vcard.as_deref()?;
         let is_readable = !in_version_3 || !Card::of(vcard).is_version_4();
         is_readable.then(|| markup::escaped(vcard))
     }
 
-    /// The attributes of a property's element. A vCard is sent in the version in which it was stored: 3.0, unless stated here.
+    /// The attributes of a property's element: the version of a 4.0 vCard. Without attributes, a vCard is a 3.0 card.
     pub fn attributes(&self, name: &Name) -> &'static str {
         let vcard = self.contact().and_then(|contact| contact.vcard.as_deref());
         match (name.local.as_str(), vcard) {
@@ -315,7 +315,7 @@ impl Described<'_> {
         }
     }
 
-    /// Whether the resource belongs to the user, rather than being the same for all users.
+    /// Whether the resource is the user's address book home, or is inside it, and so has an owner.
     fn is_owned(&self) -> bool {
         matches!(
             self,
@@ -341,7 +341,7 @@ impl Described<'_> {
 /// The content type of a contact.
 pub const CONTENT_TYPE: &str = "text/vcard; charset=utf-8";
 
-/// The time of a contact's last change, in HTTP's date format.
+/// The time of a contact's last change, as an HTTP date.
 pub fn last_modified(contact: &Contact) -> Option<String> {
     let since_1970 = Duration::from_secs(contact.changed?.unsigned_abs());
     Some(httpdate::fmt_http_date(UNIX_EPOCH + since_1970))

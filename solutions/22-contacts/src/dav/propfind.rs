@@ -1,4 +1,4 @@
-//! PROPFIND: the properties of a resource, and of those directly below it.
+//! PROPFIND: returns the properties of a resource and, on request, of its children.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{
     users::User,
 };
 
-/// How deep a request looks below a resource.
+/// The depth of a request: the resource alone, or with its children.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     Itself,
@@ -29,10 +29,10 @@ pub enum Depth {
 }
 
 impl Depth {
-    /// Reads the `Depth` header. There is nothing below a contact, so any depth is fine for one.
+    /// Reads the `Depth` header. There is nothing below a contact, so `infinity` is fine for one.
     ///
     /// # Errors
-    /// It is missing or `infinity`: a book can be large, and no client needs it all at once. Or its value is invalid.
+    /// The header is invalid, or is missing or `infinity`: no client needs all of a large book at once.
     fn of(headers: &HeaderMap, resource: &Resource) -> Result<Depth, Error> {
         let depth = headers
             .get("depth")
@@ -98,7 +98,7 @@ pub async fn propfind(
     .await
 }
 
-/// Reads the body of a request.
+/// Parses the body of the request.
 fn read(body: &str) -> Result<Asked, Error> {
     let document = xml::read(body)?;
     let root = document.root_element();
@@ -111,7 +111,7 @@ fn read(body: &str) -> Result<Asked, Error> {
     Asked::of(root)
 }
 
-/// The resource at a path, with its children if they are requested.
+/// The requested resource and, with `Depth: 1`, its children.
 enum Found {
     Entry,
     Principal,
@@ -139,13 +139,13 @@ impl Found {
             Resource::Home if children => Found::Home(Some(open_book().await?)),
             Resource::Home => Found::Home(None),
             Resource::Book if children => {
-                // The book is read first: a change between the two reads is then synced again, not missed.
+                // Read the book first: a change between the reads is then synced again, rather than missed.
                 let book = open_book().await?;
                 let all = async |connection: &mut _| contacts::all(connection, user.name()).await;
                 Found::Book(book, service.database.read(all).await?)
             }
             Resource::Book => Found::Book(open_book().await?, Vec::new()),
-            // Only reports return the vCard itself.
+            // Only reports return the vCard itself, as `address-data`.
             Resource::Contact { name } => Found::Contact(Contact {
                 vcard: None,
                 ..get::find(service, user, &name).await?

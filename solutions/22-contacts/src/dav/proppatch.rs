@@ -1,4 +1,4 @@
-//! PROPPATCH: clients can't change any property of an address book, so each one is refused.
+//! PROPPATCH: refuses every change, because all properties of an address book are protected.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub async fn proppatch(
     .await
 }
 
-/// The properties that a `propertyupdate` names.
+/// The properties that a `propertyupdate` would set or remove.
 fn read(body: &str) -> Result<Asked, Error> {
     let document = xml::read(body)?;
     let root = document.root_element();

@@ -1,4 +1,4 @@
-//! `/.well-known/carddav`, where clients look first (RFC 6764): it leads a client that knows only the host to the address book.
+//! `/.well-known/carddav` (RFC 6764): redirects a client that knows only the host, so that it finds the address book.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub fn routes() -> Router<Arc<Service>> {
         .route("/.well-known/carddav/", any(moved_to_the_entry))
 }
 
-/// Answers 301: the entry is at `/`.
+/// Redirects with a 301 to the entry point at `/`.
 async fn moved_to_the_entry() -> impl IntoResponse {
     (StatusCode::MOVED_PERMANENTLY, [(LOCATION, "/")])
 }

@@ -1,4 +1,4 @@
-//! The errors that WebDAV names: preconditions and postconditions (RFC 4918, section 16).
+//! WebDAV's own errors: violated preconditions and postconditions (RFC 4918, section 16).
 
 use axum::{
     http::{StatusCode, header::CONTENT_TYPE},
@@ -8,33 +8,33 @@ use axum::{
 use crate::markup::{self, NAMESPACES};
 
 // ANCHOR: dav-error
-/// A WebDAV rule that a request breaks. The response names the rule in an element of its body.
+/// A WebDAV rule that a request violates. An XML element in the response names the rule.
 #[derive(Debug)]
 pub enum DavError {
-    /// PROPFIND asks for everything below the path.
+    /// A PROPFIND asks for everything below the path (`Depth: infinity`).
     FiniteDepth,
-    /// REPORT asks for a report that isn't supported.
+    /// A REPORT asks for a report that isn't supported.
     SupportedReport,
-    /// A query filters by something that isn't supported.
+    /// A query uses a filter that isn't supported.
     SupportedFilter,
-    /// A query asks for a collation that isn't supported.
+    /// A query uses a collation that isn't supported.
     SupportedCollation,
-    /// The sync token is from another incarnation of the book or from the future, or isn't one.
+    /// The sync token is malformed, from before the database was recreated, or from the future.
     ValidSyncToken,
-    /// The client asks for an infinitely deep sync, but there is nothing below the book.
+    /// The client asks for a sync of infinite depth, but a book contains no collections.
     SyncTraversal,
-    /// A vCard isn't declared as one, its version isn't 3.0 or 4.0, or another format is requested.
+    /// The vCard's media type or version isn't supported, or a different format is requested.
     SupportedAddressData,
     /// The body is not exactly one vCard with a version and a UID.
     ValidAddressData,
     /// The vCard is larger than the limit.
     MaxResourceSize,
-    /// The contact at this path already has the UID, or has a different UID, which must not change.
+    /// The contact at this path already has the UID, or its own UID, which is fixed, would change.
     NoUidConflict(String),
 }
 
 impl DavError {
-    /// The status of the answer.
+    /// The HTTP status of the response.
     pub fn status(&self) -> StatusCode {
         match self {
             DavError::SupportedAddressData => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -44,7 +44,7 @@ impl DavError {
         }
     }
 
-    /// The element that names the rule.
+    /// The XML element that identifies the rule.
     fn element(&self) -> String {
         match self {
             DavError::FiniteDepth => "<D:propfind-finite-depth/>".to_owned(),
@@ -63,7 +63,7 @@ impl DavError {
         }
     }
 
-    /// The answer.
+    /// The response, with the XML element in its body.
     pub fn to_response(&self) -> Response {
         let element = self.element();
         let body = format!(

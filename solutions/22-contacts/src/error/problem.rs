@@ -1,5 +1,5 @@
-//! The problem: the body of the response to a failed request, in the format of RFC 9457. Errors for which WebDAV defines
-//! other bodies are in `dav.rs`.
+//! Problem details (RFC 9457): the body of the response to a failed request. Errors for which WebDAV defines other
+//! bodies are in `dav.rs`.
 
 use axum::{
     Json,
@@ -8,7 +8,7 @@ use axum::{
 };
 use serde::Serialize;
 
-/// The answer to a request that failed.
+/// The response to a failed request.
 #[derive(Debug, Serialize)]
 pub struct Problem {
     #[serde(rename = "type")]
@@ -19,7 +19,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem with this status. `detail` is a sentence for the person who reads the answer.
+    /// A problem with this status. `detail` is a sentence for the person who reads the response.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Problem {
         Problem {
             problem_type: "about:blank", // RFC 9457: the status says it all

@@ -1,4 +1,4 @@
-//! Request bodies: read completely, within limits on size and time.
+//! Request bodies: reads them completely, within limits on size and time.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 use crate::error::Error;
 
-/// How long a client may take to send a body.
+/// The time limit for a client to send a body.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Reads a body of at most this many bytes.
+/// Reads a body of at most `limit` bytes.
 ///
 /// # Errors
 /// The body is larger, is compressed, or does not arrive in time, or the connection breaks.

@@ -10,13 +10,13 @@ use axum::http::{
 use crate::error::Error;
 
 // ANCHOR: condition
-/// The condition of a request that changes a contact. Tags keep the quotes that they have in the header. `*` is one of them
-/// if the header accepts any tag.
+/// The preconditions of a request that changes a contact. Tags include their quotes, as in the header. A `*` in a list
+/// matches any tag.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// There must be a contact, and it must have one of these tags. `None`: no such condition.
+    /// The contact must exist and have one of these tags. `None`: no such condition.
     pub if_match: Option<Vec<String>>,
-    /// If there is a contact, it must have none of these tags.
+    /// If the contact exists, it must have none of these tags.
     pub if_none_match: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ impl Condition {
         })
     }
 
-    /// Whether a contact with this tag meets the condition.
+    /// Whether a contact with this tag meets both conditions.
     pub fn allows(&self, etag: &str) -> bool {
         let if_match = self.if_match.as_deref();
         if_match.is_none_or(|tags| names(tags, etag)) && !names(&self.if_none_match, etag)
@@ -47,15 +47,15 @@ pub fn date(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
     i64::try_from(since_1970.as_secs()).ok()
 }
 
-/// Whether the tags from a header include this one; `*` includes any.
+/// Whether a header's tags include this one; `*` includes any.
 pub fn names(tags: &[String], etag: &str) -> bool {
     tags.iter().any(|tag| tag == "*" || tag == etag)
 }
 
-/// All tags in all headers of this name; `None` if there is no such header.
+/// All tags from all headers with this name; `None` if there is no such header.
 ///
-/// Our tag is the digest of a text. A proxy that compresses the response weakens the tag (`W/"…"`), which still identifies the
-/// same text. So it counts as a strong one: otherwise a client behind such a proxy would be refused at each attempt.
+/// Our tag is the digest of a vCard. A proxy that compresses the response weakens the tag (`W/"…"`), which still identifies
+/// the same vCard. So a weak tag counts as a strong one: otherwise a client behind such a proxy could never write.
 fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Vec<String>>, Error> {
     let malformed =
         || Error::BadRequest("If-Match and If-None-Match must be * or a list of entity tags");
@@ -68,7 +68,7 @@ fn tags(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Vec<String>>, E
     Ok(tags)
 }
 
-/// The tags of a list. A tag can contain a comma, so the quotes delimit it.
+/// Parses a list of tags. A tag can contain a comma, so only the quotes delimit it.
 fn tags_of(list: &str) -> Option<Vec<String>> {
     if list.trim() == "*" {
         return Some(vec!["*".to_owned()]);
@@ -87,9 +87,9 @@ fn tags_of(list: &str) -> Option<Vec<String>> {
     (!tags.is_empty()).then_some(tags)
 }
 
-/// The tags in WebDAV's `If` header (RFC 4918, section 10.4), such as `(["a"]) (["b"])`. One of its lists has to hold. There are
-/// no locks here, so a list with a lock token doesn't hold. Neither does a list with more than a tag, or about another path: a
-/// condition that isn't understood must not lead to an overwrite.
+/// The tags in WebDAV's `If` header (RFC 4918, section 10.4), such as `(["a"]) (["b"])`. At least one list has to hold. The
+/// service has no locks, so a list with a lock token never holds. Neither does a list with more than one condition, or for
+/// another path: a condition that isn't understood must not lead to an overwrite.
 fn tags_in_lists(headers: &HeaderMap) -> Option<Vec<String>> {
     let lists = headers.get("If")?.to_str().unwrap_or_default();
     if lists.trim_start().starts_with('<') {
@@ -98,7 +98,7 @@ fn tags_in_lists(headers: &HeaderMap) -> Option<Vec<String>> {
     Some(lists.split(')').filter_map(tag_of_list).collect())
 }
 
-/// The tag in `(["a"]`.
+/// Parses the tag in `(["a"]`, a list without its closing parenthesis.
 fn tag_of_list(list: &str) -> Option<String> {
     let conditions = list.trim().strip_prefix('(')?.trim();
     let tag = conditions.strip_prefix('[')?.strip_suffix(']')?;
@@ -106,7 +106,7 @@ fn tag_of_list(list: &str) -> Option<String> {
     tag.starts_with('"').then(|| tag.to_owned())
 }
 
-/// Combines the conditions of two headers, each of which may be missing.
+/// Combines the conditions of two headers, either of which can be missing: both must hold.
 fn both(left: Option<Vec<String>>, right: Option<Vec<String>>) -> Option<Vec<String>> {
     match (left, right) {
         (Some(left), Some(right)) => {

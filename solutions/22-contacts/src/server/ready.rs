@@ -1,4 +1,4 @@
-//! `GET /ready`: the service can do its work, because the database answers and has the schema.
+//! `GET /ready`: readiness, which requires that the database answers and has the schema.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::{
     service::Service,
 };
 
-/// The body of the answer.
+/// The body of the response.
 #[derive(Serialize)]
 pub struct Ready {
     status: &'static str,
 }
 
 /// Answers 200 when the schema is up to date and the database answers in time, else 503. The client learns only which of
-/// the two failed. The reason is in the log.
+/// the two checks failed. The reason is in the log.
 pub async fn ready(State(service): State<Arc<Service>>) -> Result<Json<Ready>, Error> {
     if !service.schema.is_up_to_date() {
         return Err(Error::SchemaBehind);

@@ -1,4 +1,4 @@
-//! The request id, in the answer and in each log line about the request, so that the id in a
+//! The request id, in the response and in each log line about the request, so that the id in a
 //! user's report leads to the line that explains the failure.
 
 use std::time::Duration;
@@ -13,8 +13,8 @@ use tracing::{Span, error_span, info};
 
 const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Gives each request and its response the same id, and logs the request with `LOG_LEVEL=info`. Wrap all routes in this: the
-/// first layer is the outermost.
+/// Gives each request and its response the same id and, with `LOG_LEVEL=info`, logs each request. The layers wrap all
+/// routes, and the first layer is the outermost.
 pub fn around(routes: Router) -> Router {
     let layers = ServiceBuilder::new()
         .map_request(without_an_unusable_id)
@@ -30,7 +30,7 @@ pub fn around(routes: Router) -> Router {
     routes.layer(layers)
 }
 
-/// Removes an ambiguous id: the next layer adopts any id from the client, and it ends up in the log.
+/// Removes an unusable id: the next layer adopts any id from the client, and logs contain it.
 fn without_an_unusable_id(mut request: Request) -> Request {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
     let id = request.headers().get(HEADER).map(|id| id.as_bytes());
@@ -40,7 +40,7 @@ fn without_an_unusable_id(mut request: Request) -> Request {
     request
 }
 
-/// Everything logged while the request is handled is inside this span, so each line has the id.
+/// The span of a request, which adds the id to every line that is logged while it is handled.
 fn span(request: &Request) -> Span {
     let id = request.headers().get(HEADER);
     let request_id = id.and_then(|id| id.to_str().ok()).unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::{
     extract::{Parameters, first},
 };
 
-/// The configured keys. No `Debug`: they are secrets.
+/// The configured keys. `Debug` isn't implemented, because keys are secrets.
 #[derive(Clone)]
 pub struct ApiKeys(Arc<[String]>);
 
@@ -23,8 +23,8 @@ impl ApiKeys {
         ApiKeys(keys.into())
     }
 
-    /// Whether this is one of the keys. Compares it with every key in constant time, to the last
-    /// byte, so that the time taken doesn't reveal how close a guess is.
+    /// Whether `key` is one of the configured keys. Compares it with all of them in constant time,
+    /// to the last byte, so that the time taken doesn't reveal how close a guess is.
     fn accept(&self, key: &[u8]) -> bool {
         self.0
             .iter()

@@ -1,4 +1,4 @@
-//! The database: the pool that all requests share, and how long a request can wait for it.
+//! The database: the connection pool that all requests share, and its time limits.
 
 use std::{
     sync::{
@@ -22,7 +22,7 @@ use crate::{
     settings::Settings,
 };
 
-/// A pool of connections, and a time limit for the work on each.
+/// A connection pool, and a time limit for the work on each connection.
 #[derive(Clone)]
 pub struct Database {
     pool: PgPool,
@@ -32,18 +32,18 @@ pub struct Database {
 }
 
 impl Database {
-    /// Opens nothing yet: each connection is opened when a request first needs it, so the service
-    /// starts without a database.
+    /// Opens no connection yet. The pool opens connections on demand, so the service can start
+    /// while the database is down.
     pub fn new(settings: &Settings) -> Database {
         let limit = settings.database_timeout;
-        // The database gives up when we do. Otherwise it would continue queries whose client has gone,
-        // on connections that the pool no longer counts.
+        // The database cancels a query when our time limit ends. Otherwise it would keep running
+        // queries whose client has gone, on connections that the pool no longer counts.
         let statement_timeout = limit.as_millis();
         let options = settings
             .database
             .clone()
             .options([("statement_timeout", statement_timeout)])
-            // Slow statements aren't logged: exports are slow by nature, and the limit ends all others.
+            // Slow statements aren't logged: exports are always slow, and the time limit ends all others.
             .disable_statement_logging();
         // Before the pool lends a connection it asks the database whether it is still good, and again
         // when it comes back. Each costs a round trip; `test_before_acquire` is the first.
@@ -81,20 +81,20 @@ impl Database {
         match worked {
             Ok(result) => {
                 if result.as_ref().is_err_and(is_stale_plan) {
-                    // A new connection prepares its statements for the current schema.
+                    // Close this connection: a new one prepares its statements for the current schema.
                     connection.close_on_drop();
                 }
                 Ok(result?)
             }
             Err(_elapsed) => {
-                // The answer may still come. The next request must not mistake it for its own.
+                // A late answer may still arrive. The next request must not mistake that answer for its own.
                 connection.close_on_drop();
                 Err(self.no_answer())
             }
         }
     }
 
-    /// Like [`Database::run`], for `work` that only reads, so it can run twice: if the schema has
+    /// Like [`Database::run`], for `work` that only reads, so a retry is safe: if the schema has
     /// changed since the statement was prepared, the statement is prepared again.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Database {
     /// Checks that the database answers.
     ///
     /// # Errors
-    /// It doesn't answer.
+    /// The database doesn't answer.
     pub async fn ping(&self) -> Result<(), Error> {
         self.read("SELECT", async |connection| {
             sqlx::query("SELECT 1").execute(connection).await
@@ -126,11 +126,11 @@ impl Database {
         Ok(())
     }
 
-    /// Lends a connection without a time limit, for a query with many rows. It is closed afterwards,
-    /// not reused: the pool would first have to read all remaining rows, which nobody needs.
+    /// Lends a connection without a time limit, for a query with many rows. The connection is
+    /// closed afterwards: reusing it would mean first reading all remaining rows to discard them.
     ///
     /// # Errors
-    /// There is no connection within the time limit, or the database does not answer.
+    /// No connection becomes available within the pool's limit, or the database doesn't answer.
     pub async fn connection_for_many_rows(&self) -> Result<PoolConnection<Postgres>, Error> {
         let mut connection = self.lend().await?;
         connection.close_on_drop();
@@ -142,7 +142,7 @@ impl Database {
         Ok(connection)
     }
 
-    /// A connection from the pool. The wait for it has its own span.
+    /// Takes a connection from the pool. Waiting for a free one has its own span.
     async fn lend(&self) -> Result<PoolConnection<Postgres>, Error> {
         let _waiting = Waiting::new(&self.waiting);
         let lent = self.pool.acquire();
@@ -182,7 +182,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Publishes how many connections there are, and how many requests wait for one.
+/// Registers the metrics of the pool: its connections, their limit, and the waiting requests.
 fn measure(pool: &PgPool, waiting: &Arc<AtomicI64>, meter: &Meter) {
     let of_the_pool = || KeyValue::new("db.client.connection.pool.name", "records");
     let connections = pool.clone();

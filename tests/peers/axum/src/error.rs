@@ -53,7 +53,7 @@ pub enum Error {
     /// The content type of the request isn't JSON.
     #[error("the body must be application/json")]
     UnsupportedMediaType,
-    /// The body of the request is larger than the service reads.
+    /// The body of the request exceeds the size limit.
     #[error("the body must not be larger than {MAX_BODY_BYTES} bytes")]
     BodyTooLarge,
     /// The body of the request is JSON, but doesn't have the expected shape.
@@ -71,7 +71,7 @@ pub enum Error {
     /// The path is there, for other methods.
     #[error("this path does not support that method")]
     MethodNotAllowed,
-    /// The maximum number of exports is running.
+    /// The maximum number of exports is already running.
     #[error("too many exports are running")]
     TooManyExports,
     /// The migrations have not run, or a column that this release needs is gone.
@@ -80,19 +80,19 @@ pub enum Error {
     /// The database cannot be reached, refuses the login, or takes too long.
     #[error("the database does not answer")]
     Unavailable(#[source] BoxDynError),
-    /// The maximum number of calls for prices is under way, and none has ended in time.
+    /// All permits for calls to the price service are taken, and none was released in time.
     #[error("too many requests wait for prices")]
     TooManyCalls,
-    /// The price, or the record with it, has taken too long.
+    /// The call for the price, or the whole request, has taken too long.
     #[error("the price did not come in time")]
     PriceTooLate,
-    /// The price service cannot be reached, or its answer is unusable.
+    /// The price service cannot be reached, or its response is unusable.
     #[error("the price service gave no usable answer: {0}")]
     NoPrice(String),
-    /// The database rejects the query: the bug is in this service.
+    /// The database rejects the query, because of a bug in this service.
     #[error("a query failed")]
     Query(#[source] sqlx::Error),
-    /// A record cannot be written as JSON: the bug is in this service.
+    /// A record can't be serialized, because of a bug in this service.
     #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
     /// The metrics cannot be encoded as text, which is a bug in this service.
@@ -105,19 +105,19 @@ pub enum Error {
 
 /// How an error is logged.
 enum Log {
-    /// The client has been told everything.
+    /// Not logged, because the response already contains the whole reason.
     Nothing,
-    /// The error may be transient. During an outage all requests fail alike: only some are logged.
+    /// May be transient. During an outage all requests fail the same way, so only some are logged.
     Warning,
-    /// The bug is in this service.
+    /// The error is a bug in this service.
     Error,
 }
 
 impl Error {
-    /// The status of an error, how it is logged, and the text for the client.
+    /// The status of the response, how the error is logged, and the text for the client.
     ///
-    /// Details of the database are for the log alone: SQL, hosts and users are none of the client's
-    /// business.
+    /// Details from the database appear only in the log: clients must not see SQL, host names or
+    /// user names.
     fn becomes(&self) -> (StatusCode, Log, String) {
         let text = self.to_string();
         match self {
@@ -173,18 +173,18 @@ impl Error {
         challenges.filter_map(Result::ok).collect()
     }
 
-    /// The problem that the client gets.
+    /// The problem to send to the client.
     pub fn problem(&self) -> Problem {
         let (status, _log, detail) = self.becomes();
         Problem::new(status, detail)
     }
 
-    /// The error and its causes, in one line.
+    /// The error and its causes, on one line.
     pub fn with_causes(&self) -> String {
         let mut line = self.to_string();
         for cause in iter::successors(self.source(), |&cause| cause.source()) {
             let cause = cause.to_string();
-            // Many sqlx errors already end with the text of their cause.
+            // The messages of many sqlx errors already end with the message of their cause.
             if !line.ends_with(&cause) {
                 line = format!("{line}: {cause}");
             }
@@ -193,7 +193,7 @@ impl Error {
     }
 }
 
-/// During an outage all requests fail alike: one log line per second and reason is enough.
+/// In an outage all requests fail the same way: one log line per second and reason is enough.
 static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
@@ -220,7 +220,7 @@ impl IntoResponse for Error {
 }
 // ANCHOR_END: into-response
 
-/// Tells invalid JSON apart from JSON of the wrong form.
+/// Distinguishes invalid JSON from valid JSON that doesn't have the expected shape.
 impl From<JsonRejection> for Error {
     fn from(rejection: JsonRejection) -> Error {
         match rejection {
@@ -241,7 +241,7 @@ impl From<reqwest::Error> for Error {
     }
 }
 
-/// Distinguishes an outage from a wrong query, so that `?` converts each to the right error.
+/// Distinguishes an outage from a rejected query, so that `?` converts each to the right error.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {
@@ -252,7 +252,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the failure lies with the database, and may be transient, not with the query.
+/// Whether the cause is the database, so that a retry may succeed, rather than the query.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         // The next attempt prepares the statement for the new schema.
@@ -260,10 +260,10 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
         sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => true,
         // SQLSTATE codes, from "Appendix A. PostgreSQL Error Codes" of the PostgreSQL manual.
         sqlx::Error::Database(error) => match error.code().as_deref() {
-            // Read-only since a failover, out of memory, too many connections, closed to
-            // connections, lock not available, took too long.
+            // Read-only after a failover, out of memory, too many connections, not accepting
+            // connections, lock not available, query canceled.
             Some("25006" | "53200" | "53300" | "55000" | "55P03" | "57014") => true,
-            // Connection lost, login refused, no such database, rolled back, server stopping.
+            // Connection lost, login refused, no such database, transaction rolled back, shutdown.
             Some(code) => ["08", "28", "3D", "40", "57P"]
                 .iter()
                 .any(|class| code.starts_with(class)),
@@ -273,8 +273,8 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether the schema has changed since the statement was prepared. The database then refuses
-/// the statement without having executed any of it.
+/// Whether the schema has changed since the statement was prepared. In that case, the database
+/// rejects the statement without having executed any of it.
 pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     let sqlx::Error::Database(error) = error else {
         return false;
@@ -282,7 +282,7 @@ pub fn is_stale_plan(error: &sqlx::Error) -> bool {
     match error.code().as_deref() {
         // No such prepared statement.
         Some("26000") => true,
-        // The code alone means "feature not supported", which would be a bug in this service.
+        // By itself, this code means "feature not supported", which would be a bug in this service.
         Some("0A000") => {
             let error = error.try_downcast_ref::<PgDatabaseError>();
             error.and_then(PgDatabaseError::routine) == Some("RevalidateCachedQuery")

@@ -26,7 +26,7 @@ use crate::{
     settings::Settings,
 };
 
-/// The number of bytes that are sent at once.
+/// The approximate number of bytes that are sent at once.
 const CHUNK: usize = 64 * 1024;
 
 /// How many exports may run, and how long one waits: each keeps a connection until it ends.
@@ -59,7 +59,7 @@ impl Exports {
         }
     }
 
-    /// The client of one export, and the receiver of the chunks that are still to be sent.
+    /// The handle to the client of one export, and the receiver for the chunks to be sent.
     fn client(&self) -> (Client, Receiver<Vec<u8>>) {
         let (chunks, handed_over) = mpsc::channel(1);
         let timeout = self.client_timeout;
@@ -99,7 +99,7 @@ pub async fn export(
         task: Some(task),
     };
 
-    // Until the first rows are here, an error can still set the status.
+    // Wait for the first rows: an error can set the status only before the response has started.
     let first = reading.next().await.transpose()?;
     // hyper asks for the rest when the span of the request has been left.
     let span = Span::current();
@@ -114,7 +114,7 @@ pub async fn export(
 }
 
 /// The last line of a failed export. The status has already been sent,
-/// so the error can only be reported in the body.
+/// so the error can be reported only in the body.
 fn last_line(error: &Error) -> Vec<u8> {
     warn!("an export has ended early: {}", error.with_causes());
     let mut line = Vec::new();
@@ -124,7 +124,7 @@ fn last_line(error: &Error) -> Vec<u8> {
     }
 }
 
-/// The response's handle to the task that reads.
+/// The response's handle to the task that reads the rows.
 struct Reading {
     chunks: Receiver<Vec<u8>>,
     /// `None` once the task's result has been reported.
@@ -132,8 +132,8 @@ struct Reading {
 }
 
 impl Reading {
-    /// The next lines, or the error that ended them; `None` after the last lines. The task's handle
-    /// keeps the error, so the task can end long before a slow client reads this far.
+    /// The next lines, or the error that ended the export; `None` after the last lines. The task's
+    /// handle keeps the error, so the task can end long before a slow client has read all lines.
     async fn next(&mut self) -> Option<Result<Vec<u8>, Error>> {
         if let Some(lines) = self.chunks.recv().await {
             return Some(Ok(lines));
@@ -153,11 +153,11 @@ struct Client {
 }
 
 impl Client {
-    /// Hands over some lines, after waiting until the previous lines are on their way to the
-    /// client. Returns false if the client has disconnected.
+    /// Hands over some lines, as soon as the previous lines are on their way to the client. Returns
+    /// false if the client has disconnected.
     ///
     /// # Errors
-    /// The client has taken nothing for too long.
+    /// The client has not taken the previous lines in time.
     async fn takes(&self, lines: Vec<u8>) -> Result<bool, Error> {
         match self.chunks.send_timeout(lines, self.timeout).await {
             Ok(()) => Ok(true),
@@ -167,10 +167,10 @@ impl Client {
     }
 }
 
-/// Reads the records after this id and hands them over, until the client has them all or is gone.
+/// Reads the records after this id and hands them over, until the client has all or is gone.
 ///
 /// # Errors
-/// The database does not give the next rows in time, or the client does not take them in time.
+/// The database doesn't return the next rows in time, or the client doesn't take them in time.
 async fn read(
     mut connection: PoolConnection<Postgres>,
     after: i64,
@@ -194,7 +194,7 @@ async fn read(
     }
 }
 
-/// The lines of the next records, enough for one chunk; empty when all records have been read.
+/// The lines for the next records, enough for one chunk; empty when all records have been read.
 async fn next_lines(
     records: &mut (impl Stream<Item = sqlx::Result<Record>> + Unpin),
 ) -> Result<Vec<u8>, Error> {
@@ -207,7 +207,7 @@ async fn next_lines(
     Ok(lines)
 }
 
-/// Adds a value as one line: JSON that contains no line break, followed by a line break.
+/// Appends a value as JSON without line breaks, followed by a line break.
 fn add_line(lines: &mut Vec<u8>, value: &impl Serialize) -> serde_json::Result<()> {
     serde_json::to_writer(&mut *lines, value)?;
     lines.push(b'\n');

@@ -64,7 +64,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PageQuery {
     }
 }
 
-/// The id after which an export begins. The default comes before even the smallest id.
+/// The id after which an export begins. The default is lower than every id.
 pub struct After(pub i64);
 
 impl<S: Send + Sync> FromRequestParts<S> for After {

@@ -39,7 +39,7 @@ pub fn start(heard: Targets, tracer: Option<SdkTracer>) {
     panic::set_hook(Box::new(|panic| error!("{panic}")));
 }
 
-/// Keeps lines and request spans: a line names its request, but not the query inside it.
+/// Keeps events and request spans, but no query spans: a log line names only its request.
 fn is_line_or_request(about: &Metadata<'_>) -> bool {
     about.is_event() || about.name() == "request"
 }

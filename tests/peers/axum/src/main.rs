@@ -1,4 +1,4 @@
-//! The service: reads its settings, puts its parts together, and answers until it is told to stop.
+//! The service: reads its settings, assembles its parts, and runs until it is told to stop.
 
 mod api_key;
 mod caller;

@@ -21,7 +21,7 @@ use crate::{
     settings::PriceSettings,
 };
 
-/// The maximum size of an answer. One with a price has some 30 bytes.
+/// The maximum size of a response, in bytes. A response with a price has about 30.
 const MAX_ANSWER_BYTES: usize = 4096;
 
 // ANCHOR: prices
@@ -66,9 +66,9 @@ impl Prices {
     /// The price of the record with this id, in cents.
     ///
     /// # Errors
-    /// The call gets no permit in time, or its answer is late or contains no price.
+    /// The call gets no permit in time, takes too long, or returns no price.
     pub async fn of(&self, id: i32) -> Result<i64, Error> {
-        // Dropping `_place` returns the permit: at the end, or when this future is dropped.
+        // Dropping `_place` returns the permit, at the end or when this future is canceled.
         let Ok(Ok(_place)) = timeout(self.wait, self.places.acquire()).await else {
             return Err(Error::TooManyCalls);
         };
@@ -78,7 +78,7 @@ impl Prices {
         }
     }
 
-    /// Makes one call. Dropping the future before the answer arrives closes the connection.
+    /// Makes one call. Dropping the future before the response arrives closes the connection.
     async fn call(&self, id: i32) -> Result<i64, Error> {
         let url = format!("{}/prices/{id}", self.url);
         let mut request = self.client.get(url).build()?;
@@ -108,7 +108,7 @@ impl Prices {
     }
 }
 
-/// The span of a call: the parent of the spans in the other service.
+/// The span of a call to the price service, and the parent of that service's spans.
 fn call_span(request: &Request) -> Span {
     let url = request.url(); // without the password: it is sent in a header
     info_span!(
@@ -125,14 +125,14 @@ fn call_span(request: &Request) -> Span {
 // ANCHOR_END: prices
 
 // ANCHOR: answer
-/// The answer of the price service. Other members are ignored.
+/// The response of the price service. Other members are ignored.
 #[derive(Deserialize)]
 struct Price {
     id: i32,
     cents: i64,
 }
 
-/// The price in an answer, if it is the price of this record.
+/// Reads the price from a response, which must be for this record.
 fn cents_in(body: &[u8], id: i32) -> Result<i64, Error> {
     let no_price = |error: serde_json::Error| Error::NoPrice(error.to_string());
     let json: Value = serde_json::from_slice(body).map_err(no_price)?;
@@ -170,11 +170,11 @@ pub async fn price(
     }
 }
 
-/// Fetches the record and the price concurrently. If there is no record,
-/// `try_join!` returns that error at once, and drops the call for the price.
+/// Fetches the record and the price concurrently. If the record doesn't exist,
+/// `try_join!` returns `NotFound` at once, and drops the call for the price.
 async fn with_price(id: i32, database: &Database, prices: &Prices) -> Result<PricedRecord, Error> {
     let record = find(id, database);
-    // A failed price must not end `try_join!` early: if the record doesn't exist, that error wins.
+    // `Ok`, so that a failed call doesn't end `try_join!` early: a missing record takes precedence.
     let price = async { Ok(prices.of(id).await) };
     let (record, cents) = try_join!(record, price)?;
     let cents = cents?;

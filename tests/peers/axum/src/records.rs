@@ -35,7 +35,7 @@ pub async fn read(
 /// The record with this id.
 ///
 /// # Errors
-/// No record has it, or the database does not answer.
+/// No record has this id, or the database does not answer.
 pub async fn find(id: i32, database: &Database) -> Result<Record, Error> {
     let record = database
         .read("SELECT records", async |connection| {
@@ -53,7 +53,7 @@ pub async fn find(id: i32, database: &Database) -> Result<Record, Error> {
 }
 // ANCHOR_END: read
 
-/// One page. `next` is the `after` of the page that follows, if there is one.
+/// One page. `next` is the value of `after` for the following page, if there is one.
 #[derive(Serialize)]
 pub struct Page {
     records: Vec<Record>,

@@ -45,7 +45,7 @@ pub fn of(request: &Request) -> Span {
     if span.set_parent(caller(request)).is_err() {
         return span;
     }
-    // These attributes are only for the telemetry, and not for each log line.
+    // These attributes go into the telemetry, but not into each log line.
     span.set_attribute("http.request.method", method);
     if let Some(route) = route {
         span.set_attribute("http.route", route.to_owned());
@@ -101,7 +101,7 @@ fn caller(request: &Request) -> Context {
     TraceContextPropagator::new().extract_with_context(&Context::new(), &headers)
 }
 
-/// Injects this context into the headers, so that its span becomes the parent in the callee.
+/// Injects this context into the headers: its span becomes the parent of the callee's span.
 pub fn pass_on(context: &Context, headers: &mut reqwest::header::HeaderMap) {
     TraceContextPropagator::new().inject_context(context, &mut HeaderInjector(headers));
 }

@@ -30,22 +30,22 @@ const MILLISECONDS: &str = "a whole number of milliseconds, 250 to 3600000";
 const SHORT_MILLISECONDS: &str = "a whole number of milliseconds, 100 to 86400000";
 const LONG_MILLISECONDS: &str = "a whole number of milliseconds, 250 to 86400000";
 
-/// All settings, validated: a service that has its `Settings` can start. They don't implement
-/// `Debug`, because some are secret.
+/// All settings, validated at the start, so that invalid ones are reported before any request.
+/// The struct doesn't implement `Debug`, because some settings are secret.
 pub struct Settings {
     /// The address to listen on.
     pub address: IpAddr,
     /// The port to listen on.
     pub port: u16,
-    /// The configured keys.
+    /// The valid API keys.
     pub api_keys: Vec<String>,
-    /// The address of PostgreSQL, with user and password.
+    /// How to connect to PostgreSQL: the address, the user and the password.
     pub database: PgConnectOptions,
     /// The maximum number of open connections.
     pub database_pool_size: NonZeroU16,
     /// The longest that a request waits for a connection, and for an answer on it.
     pub database_timeout: Duration,
-    /// The maximum duration of an attempt to migrate.
+    /// The maximum duration of one migration attempt.
     pub migration_timeout: Duration,
     /// The maximum time that an export waits for its client.
     pub export_timeout: Duration,
@@ -138,11 +138,11 @@ pub struct PriceSettings {
     pub url: String,
     /// The maximum number of concurrent calls.
     pub limit: NonZeroU32,
-    /// The maximum time that a request waits for a permit.
+    /// The maximum time that a request waits for a permit to call the price service.
     pub wait: Duration,
     /// The maximum duration of a call.
     pub timeout: Duration,
-    /// The maximum duration of a whole request with a price.
+    /// The maximum duration of a whole request that needs a price.
     pub deadline: Duration,
 }
 

@@ -1,5 +1,5 @@
-//! Starts and stops the service. If it can't start, one sentence on stderr says why. The cost per connection is
-//! limited, because anyone can open one.
+//! Starts and stops the service. If it can't start, it says why in one sentence on stderr. Connections are
+//! limited in number and time, because anyone can open them.
 
 use std::{fmt::Display, io, net::SocketAddr, pin::pin, process::ExitCode, sync::Arc};
 
@@ -24,10 +24,10 @@ use tokio_io_timeout::TimeoutStream;
 
 use crate::settings::{SENDING, Settings};
 
-/// The maximum number of connections. Others wait to be accepted.
+/// The maximum number of open connections. Further clients wait to be accepted.
 const MAX_CONNECTIONS: u32 = 1024;
 
-/// The maximum time for a client to send a request's head, to stay idle before it, or to accept the response.
+/// The time limit for a client to send a request's head, including idle time, or to accept response data.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves these routes until the service is told to stop, by SIGTERM or Ctrl-C. After that nothing
@@ -71,12 +71,12 @@ pub async fn serve(
     }
     stopping();
     drop((listener, stop));
-    // All permits are free once every client has been served. After the grace period, the rest are dropped.
+    // All permits are free once every connection has ended. After the grace period, the rest are dropped.
     let _ = timeout(settings.grace(), places.acquire_many(MAX_CONNECTIONS)).await;
     ExitCode::SUCCESS
 }
 
-/// Answers the requests on one connection, until either side closes it.
+/// Serves the requests on one connection, until either side closes it.
 async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Receiver<()>) {
     // Without `TCP_NODELAY`, a small response waits until the previous one is acknowledged. An error means that the client is gone.
     let _ = client.set_nodelay(true);
@@ -92,7 +92,7 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
     let mut answering = pin!(answering);
     let ended = select! {
         ended = answering.as_mut() => ended,
-        // The sender of this channel is dropped when the service is told to stop.
+        // The sender of this channel is dropped when the service has to stop.
         _ = stopping.changed() => {
             answering.as_mut().graceful_shutdown();
             answering.await
@@ -106,8 +106,8 @@ async fn connection(client: TcpStream, routes: Router, mut stopping: watch::Rece
     }
 }
 
-/// A *lingering close*: reads what a client still sends after a refusal. An earlier close would reset the connection, and
-/// the client could lose the response.
+/// A *lingering close*: reads and discards the data that a client still sends after a refusal. Closing at once would
+/// reset the connection, and the client could lose the response.
 async fn linger(mut client: impl AsyncRead + Unpin) {
     let mut unwanted = [0; 8192];
     let read = async { while let Ok(1..) = client.read(&mut unwanted).await {} };
@@ -123,7 +123,7 @@ async fn stop_signal() -> io::Result<()> {
     }
 }
 
-/// Prints why the service can't run, and returns its exit code.
+/// Prints why the service can't run, and returns the exit code for a failure.
 pub fn refuse(reason: &impl Display) -> ExitCode {
     eprintln!("{reason}");
     ExitCode::FAILURE

@@ -1,4 +1,4 @@
-//! Tasks: each request is answered in a task of its own.
+//! Tasks: each request is handled in a task of its own.
 
 use axum::{
     extract::Request,

@@ -21,7 +21,7 @@ use crate::{
 /// How long the last exports may delay the shutdown.
 const LAST_EXPORTS: Duration = Duration::from_secs(2);
 
-/// The reason why there is no telemetry.
+/// The reason why telemetry can't be set up.
 #[derive(Debug, Error)]
 pub enum NoTelemetry {
     #[error("OTEL_EXPORTER_OTLP_ENDPOINT cannot be used: {0}")]
@@ -57,7 +57,7 @@ impl Telemetry {
             .with_reader(shown)
             .with_periodic_exporter(sent.with_http_client(client.clone()).build()?)
             .build();
-        // Set before the span provider is built: its queue counts dropped spans with the global meter.
+        // Set before the tracer provider is built: its queue counts dropped spans with this meter.
         global::set_meter_provider(metrics.clone());
 
         // The caller's sampling decision is kept. The ratio applies only to traces that start here.
@@ -79,7 +79,7 @@ impl Telemetry {
     /// Exports the remaining data, but doesn't delay the shutdown by more than `LAST_EXPORTS`.
     pub async fn shutdown(self) {
         let (done, sent) = oneshot::channel();
-        // A plain thread: the runtime's shutdown would wait for one of its own blocking threads.
+        // A plain thread: the runtime's shutdown would wait for a thread of its own blocking pool.
         thread::spawn(move || {
             let _ = self.spans.shutdown_with_timeout(LAST_EXPORTS);
             let _ = self.metrics.shutdown_with_timeout(LAST_EXPORTS);

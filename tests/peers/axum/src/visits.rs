@@ -44,7 +44,7 @@ pub struct Visits {
     ids: Vec<i32>,
 }
 
-/// The body of the answer: the number of distinct records in the request.
+/// The body of the response: the number of distinct records in the request.
 #[derive(Serialize)]
 pub struct Visited {
     visited: usize,

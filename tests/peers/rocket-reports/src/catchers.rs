@@ -1,4 +1,4 @@
-//! The catchers: the answers to requests that no handler could answer.
+//! The catchers: the responses to requests that no handler has answered.
 
 use rocket::{
     Request, catch,
@@ -9,14 +9,14 @@ use tracing::error;
 
 use crate::{error::UNEXPECTED, problem::Problem, request_span::request_span};
 
-/// A problem with the `WWW-Authenticate` challenge that every 401 must have.
+/// A problem with the `WWW-Authenticate` challenge that every 401 must include.
 #[derive(Responder)]
 pub struct Unauthorized {
     problem: Problem,
     challenge: Header<'static>,
 }
 
-/// Answers when the guard has refused a request.
+/// Responds when the guard has refused a request.
 #[catch(401)]
 pub fn unauthorized() -> Unauthorized {
     let detail = "a valid API key is required, in the header X-API-Key";

@@ -68,7 +68,7 @@ impl<'r> Responder<'r, 'static> for Error {
     }
 }
 
-/// Distinguishes an outage from a wrong query, so that `?` converts each to the right error.
+/// Distinguishes an outage from a rejected query, so that `?` converts each to the right error.
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Error {
         if is_outage(&error) {

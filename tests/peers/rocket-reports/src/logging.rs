@@ -7,7 +7,7 @@ use log::{Log, Metadata, Record};
 use tracing::{error, level_filters::LevelFilter, warn};
 use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// Sets up the log. `level` applies to this service's own lines;
+/// Sets up logging. `level` applies only to this service's own lines;
 /// its libraries log only warnings and errors.
 pub fn start(level: LevelFilter) {
     let heard = Targets::new()
@@ -21,7 +21,7 @@ pub fn start(level: LevelFilter) {
         .with(heard)
         .with(lines)
         .init();
-    // This fails if a logger is set already.
+    // Fails if another logger has already been set.
     if log::set_logger(&RocketLog).is_ok() {
         log::set_max_level(log::LevelFilter::Warn);
     }

@@ -66,7 +66,7 @@ fn main() -> ExitCode {
     ended
 }
 
-/// Puts the service together. Nothing listens yet.
+/// Assembles the service, but doesn't start it: nothing listens yet.
 fn service(settings: &Settings, database: Database) -> Rocket<Build> {
     rocket::custom(serving::config(settings))
         .attach(RequestLog)

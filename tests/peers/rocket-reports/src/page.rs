@@ -12,7 +12,7 @@ use crate::{
     report::Report,
 };
 
-/// One page. `next` is the `after` of the page that follows, if there is one.
+/// One page. `next` is the value of `after` for the following page, if there is one.
 #[derive(Serialize)]
 pub struct Page {
     reports: Vec<Report>,

@@ -83,7 +83,7 @@ async fn find(database: &Database, id: i64) -> Result<Report, Error> {
     report.ok_or_else(|| refused(Status::NotFound, detail))
 }
 
-/// `GET /reports/{id}`: 200 with the report, 304 when the client has this version already.
+/// `GET /reports/{id}`: 200 with the report, or 304 if the client already has this version.
 #[get("/reports/<id>")]
 pub async fn read(
     _client: Client,
@@ -109,7 +109,7 @@ pub struct Change {
     text: Option<Text>,
 }
 
-/// A member can be left out, but not be `null`, which serde would accept for an `Option`.
+/// Rejects `null`, which serde would accept for an `Option`: a member can only be left out.
 fn not_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<T>, D::Error> {
@@ -118,7 +118,7 @@ fn not_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 
 /// `PATCH /reports/{id}`: 200 with the changed report; 412 if the client's version is outdated.
 ///
-/// The `UPDATE` itself compares the version: after a separate `SELECT`, it could still change.
+/// The `UPDATE` itself compares the version, which could change after a separate `SELECT`.
 #[patch("/reports/<id>", data = "<change>")]
 pub async fn change(
     _client: Client,
@@ -151,7 +151,7 @@ pub async fn change(
     if let Some(report) = changed {
         return Ok(Answer::Current(report));
     }
-    // No such id, or a different version: `find` tells which, since reports are never deleted.
+    // The id or the version didn't match: `find` tells which, because reports are never deleted.
     find(database, id).await?;
     let detail = "the report has changed since you read it; read it again";
     Err(refused(Status::PreconditionFailed, detail))

@@ -1,4 +1,4 @@
-//! The request id, in the answer and in each log line about the request, so that the id in a
+//! The request id, in the response and in each log line about the request, so that the id in a
 //! user's report leads to the line that explains the failure.
 
 use std::{fmt, time::Instant};
@@ -18,7 +18,7 @@ const HEADER: &str = "X-Request-Id";
 pub struct RequestId(String);
 
 impl RequestId {
-    /// The id that came with the request, from a proxy for example, else a new one.
+    /// The id that the request came with, for example from a proxy, else a new one.
     pub fn of<'r>(request: &'r Request<'_>) -> &'r RequestId {
         request.local_cache(|| {
             let brought = request.headers().get_one(HEADER);
@@ -44,10 +44,10 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// Adds the request id to each answer, and logs the request with `LOG_LEVEL=info`.
+/// Adds the request id to each response and, with `LOG_LEVEL=info`, logs the request.
 pub struct RequestLog;
 
-/// When a request arrived.
+/// The time when a request arrived.
 struct StartedAt(Instant);
 
 #[async_trait]

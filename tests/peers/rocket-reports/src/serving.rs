@@ -13,7 +13,7 @@ use tokio::{
 
 use crate::settings::Settings;
 
-/// The part of the settings that configures Rocket, as its `Figment`.
+/// Rocket's configuration, built from these settings.
 pub fn config(settings: &Settings) -> Figment {
     // Without `ROCKET_…` in the environment and without a `Rocket.toml`: only the contract's variables count.
     Figment::from(rocket::Config::default())
@@ -67,7 +67,7 @@ async fn told_to_stop() {
     }
 }
 
-/// Prints why the service can't run, and returns its exit code.
+/// Prints why the service can't run, and returns the exit code for a failure.
 pub fn refuse(reason: &str) -> ExitCode {
     eprintln!("{reason}");
     ExitCode::FAILURE

@@ -1,28 +1,28 @@
-//! The filter of a query (RFC 6352, section 10.5): which contacts it matches.
+//! The filter of a query (RFC 6352, section 10.5): decides which contacts match.
 
 use roxmltree::Node;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::{dav::xml, error::dav::DavError, markup::CARDDAV, vcard::Card};
 
-/// The maximum number of conditions of a filter, and the maximum length of a text in one, in bytes.
+/// The maximum number of conditions in a filter, and of bytes in each search text.
 const MAX_CONDITIONS: usize = 100;
 const MAX_TEXT: usize = 200;
 /// The maximum cost of a query, in steps. Each byte of a vCard costs one step. Each byte of a value costs [`FOLDING`] steps,
-/// plus one for every two bytes of all texts that it is compared with.
+/// plus half a step per byte of the filter's search texts.
 const MAX_STEPS: usize = 512 << 20;
 /// The cost of case folding one byte, in steps.
 const FOLDING: usize = 24;
 
 // ANCHOR: filter
-/// A filter: conditions on properties, all of which or one of which must hold.
+/// A filter: conditions on properties, of which either all or at least one must hold.
 #[derive(Debug)]
 pub struct Filter {
     all: bool,
     conditions: Vec<PropertyCondition>,
-    /// The properties that the conditions refer to, each once.
+    /// The names of the properties that the conditions refer to, without duplicates.
     properties: Vec<String>,
-    /// The steps that are left in the query's budget.
+    /// The steps left in the query's budget.
     steps: usize,
 }
 
@@ -34,18 +34,18 @@ struct PropertyCondition {
     required: Required,
 }
 
-/// The condition that a property must meet.
+/// The requirement that a property must meet.
 #[derive(Debug)]
 enum Required {
-    /// The contact has no such property.
+    /// The contact doesn't have the property.
     NotThere,
-    /// The contact has such a property.
+    /// The contact has the property.
     There,
-    /// The contact has such a property, and one of its values meets all or any of these conditions.
+    /// At least one value of the property meets all of these conditions, or any of them.
     Matching { all: bool, texts: Vec<TextMatch> },
 }
 
-/// A text that a value is compared with.
+/// A text to search for in a value.
 #[derive(Debug)]
 struct TextMatch {
     text: String,
@@ -54,7 +54,7 @@ struct TextMatch {
     negated: bool,
 }
 
-/// Where the text has to be in the value.
+/// Where in the value the text must occur.
 #[derive(Debug)]
 enum Place {
     Anywhere,
@@ -63,17 +63,17 @@ enum Place {
     AtTheEnd,
 }
 
-/// A value in two forms, one for each collation.
+/// A value, case-folded for each of the two collations.
 struct Value {
     unicode: String,
     ascii: String,
 }
 
 impl Filter {
-    /// Reads a filter. Without one, every contact matches.
+    /// Parses a filter. Without one, every contact matches.
     ///
     /// # Errors
-    /// The filter has a comparison that isn't supported, or is larger than a person's search needs.
+    /// The filter uses a comparison that isn't supported, or exceeds a size limit.
     pub fn of(filter: Option<Node>) -> Result<Filter, DavError> {
         let mut read = Filter {
             all: filter.map_or(Ok(true), is_all)?,
@@ -132,7 +132,7 @@ impl Filter {
         self.conditions.iter().flat_map(PropertyCondition::texts)
     }
 
-    /// The values of each property in the filter, case-folded once for all conditions.
+    /// The case-folded values of each of the filter's properties; `None` if the budget is used up.
     fn values(&mut self, vcard: &str) -> Option<Vec<Vec<Value>>> {
         let texts: usize = self.texts().map(|text| text.text.len()).sum();
         let mut steps = Some(self.steps);
@@ -149,7 +149,7 @@ impl Filter {
     }
 }
 
-/// Whether all conditions of an element must hold, rather than one of them.
+/// Whether all conditions of an element must hold, rather than at least one of them.
 fn is_all(element: Node) -> Result<bool, DavError> {
     match element.attribute("test") {
         Some("allof") => Ok(true),
@@ -176,7 +176,7 @@ impl Required {
 }
 
 impl PropertyCondition {
-    /// The texts that the values are compared with.
+    /// The texts that this condition searches for.
     fn texts(&self) -> &[TextMatch] {
         match &self.required {
             Required::Matching { texts, .. } => texts,
@@ -188,7 +188,7 @@ impl PropertyCondition {
         match &self.required {
             Required::NotThere => values.is_empty(),
             Required::There => !values.is_empty(),
-            // One of several values is enough, even for a negated condition.
+            // One matching value is enough, even for a negated condition.
             Required::Matching { all: true, texts } => values
                 .iter()
                 .any(|value| texts.iter().all(|text| text.holds(value))),
@@ -251,8 +251,8 @@ impl TextMatch {
 }
 
 impl Value {
-    /// Folds case, which both collations ignore: `i;unicode-casemap` (RFC 5051) in all scripts, regardless of how a
-    /// character is composed; `i;ascii-casemap` in ASCII only.
+    /// Folds case for both collations: `i;unicode-casemap` (RFC 5051) in all scripts, with characters decomposed;
+    /// `i;ascii-casemap` in ASCII only.
     fn of(text: &str) -> Value {
         let ascii = text.to_ascii_lowercase();
         let unicode = if text.is_ascii() {

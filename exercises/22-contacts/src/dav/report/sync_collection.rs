@@ -16,8 +16,8 @@ use crate::{
     users::User,
 };
 
-/// Returns the changes since the client's token, and the token for the next sync. If a limit makes the response partial, it
-/// says so, and its token leads to the rest.
+/// Returns the changes since the client's token, and the token for the next sync. If the limit makes the response partial,
+/// the response says so, and the next sync with its token returns the rest.
 pub async fn sync_collection(
     service: &Arc<Service>,
     user: &User,

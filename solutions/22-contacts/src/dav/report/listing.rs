@@ -1,4 +1,4 @@
-//! Listing: contacts by name, page by page, so that a report can cover a whole book.
+//! Listing: reads contacts by name, page by page, so that a report can cover a whole book.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,11 +9,11 @@ use crate::{
     users::User,
 };
 
-/// The maximum number of contacts that are read at once.
+/// The maximum number of contacts per page.
 const PAGE: usize = 1000;
 
 // ANCHOR: listing
-/// An iterator over the contacts with these names. It holds no connection between pages, however slowly a client reads.
+/// Reads the contacts with these names in pages. It holds no connection between pages, however slowly a client reads.
 pub struct Listing {
     names: VecDeque<String>,
     with_vcards: bool,
@@ -28,7 +28,7 @@ impl Listing {
         }
     }
 
-    /// The next page of names, each with its contact if there is one; `None` after the last page.
+    /// The next page of names, each with its contact if that exists; `None` after the last page.
     pub async fn next(
         &mut self,
         service: &Service,
@@ -52,7 +52,7 @@ impl Listing {
         let mut page = Vec::new();
         for name in names {
             match found.remove(&name) {
-                // The vCard didn't fit into this page, so a later one reads it.
+                // The vCard didn't fit into this page, so a later page reads it.
                 Some(contact) if with_vcards && contact.vcard.is_none() => {
                     self.names.push_back(name);
                 }

@@ -1,4 +1,4 @@
-//! REPORT: parses which of an address book's three reports is requested, and runs it.
+//! REPORT: parses the request for one of an address book's three reports, and runs the report.
 
 mod filter;
 mod listing;
@@ -20,17 +20,17 @@ use crate::{
     users::User,
 };
 
-/// A parsed report.
+/// A parsed request for a report.
 enum Report {
     /// The contacts at these paths.
     Multiget(Vec<String>),
-    /// The contacts that a filter lets through, at most this many.
+    /// The contacts that match a filter, and the maximum number of them.
     Query(Filter, Option<usize>),
-    /// The changes since a token, at most this many.
+    /// The changes since a sync token, and the maximum number of them.
     SyncCollection(String, Option<usize>),
 }
 
-/// Answers a report on the user's address book. `Depth` is ignored: there is nothing below a contact.
+/// Runs a report on the user's address book. `Depth` is ignored: there is nothing below a contact.
 pub async fn report(
     service: &Arc<Service>,
     user: &User,
@@ -50,7 +50,7 @@ pub async fn report(
 }
 
 impl Report {
-    /// Reads the body of a request.
+    /// Parses the body of the request.
     fn read(body: &str) -> Result<(Report, Asked), Error> {
         let document = xml::read(body)?;
         let root = document.root_element();
@@ -89,19 +89,19 @@ fn refuse_other_levels(report: Node) -> Result<(), Error> {
         .map(xml::text)
         .as_deref()
     {
-        // Some clients omit `sync-level`.
+        // Some clients omit `sync-level`, and mean 1.
         Some("1") | None => Ok(()),
         Some("infinite") => Err(DavError::SyncTraversal.into()),
         _ => Err(Error::BadRequest("sync-level must be 1")),
     }
 }
 
-/// The element that asks for the contacts themselves.
+/// The element `address-data`, which requests the vCards themselves.
 fn address_data<'a>(report: Node<'a, 'a>) -> Option<Node<'a, 'a>> {
     xml::child(xml::child(report, DAV, "prop")?, CARDDAV, "address-data")
 }
 
-/// Whether contacts are available in this format. vCards aren't converted between versions: the response states each card's own.
+/// Whether this format is available. vCards aren't converted between versions: the response states each card's version.
 fn is_available(address_data: Node) -> bool {
     let content_type = address_data
         .attribute("content-type")
@@ -113,7 +113,7 @@ fn is_available(address_data: Node) -> bool {
 /// The maximum number of resources in the response: `nresults` in `limit`, both in the report's namespace.
 ///
 /// # Errors
-/// `nresults` isn't a whole number, or is 0, or is larger than any response.
+/// `nresults` is missing, or isn't a whole number from 1 to 2147483647.
 fn limit(report: Node, namespace: &str) -> Result<Option<usize>, Error> {
     let Some(limit) = xml::child(report, namespace, "limit") else {
         return Ok(None);

@@ -19,7 +19,7 @@ use crate::{
     users::User,
 };
 
-/// Returns each requested contact, or a 404 for it. One that is requested twice is returned once.
+/// Returns each requested contact once, even if it is requested twice, or a 404 if it is missing.
 pub async fn multiget(
     service: &Arc<Service>,
     user: &User,

@@ -1,4 +1,4 @@
-//! `addressbook-query`: the contacts that a filter lets through.
+//! `addressbook-query`: the contacts that match a filter.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::{
     users::User,
 };
 
-/// Returns the contacts that match, at most as many as requested. The filter checks every contact in the book: a person's
-/// book is small, and the table has no columns for most properties that a filter can refer to.
+/// Returns the contacts that match, up to the requested limit. The filter checks every contact in the book, because
+/// the table has no columns for most properties. A person's book is small enough for that.
 pub async fn query(
     service: &Arc<Service>,
     user: &User,
@@ -56,7 +56,7 @@ pub async fn query(
     .await
 }
 
-/// The contacts of a page that match, and whether the filter has looked at all of them.
+/// The matching contacts of a page, and whether the budget was enough for the whole page.
 fn search(mut filter: Filter, page: Vec<Contact>) -> (Filter, Vec<Contact>, bool) {
     let mut matching = Vec::new();
     for contact in page {

@@ -1,4 +1,4 @@
-// The accepted API keys, and where a request may carry one.
+// The accepted API keys, and the places in a request where a client can send one.
 package workshop.records
 
 import io.ktor.http.HttpHeaders
@@ -27,7 +27,7 @@ fun AuthenticationConfig.apiKeys(
         validate { key -> keys.clientWith(key)?.also { isKnown() } }
         challenge { throw ifMissing() }
     }
-    // Ktor's own provider can't read a key from the query.
+    // Ktor's API key provider can't read a key from the query.
     provider(KEY_IN_QUERY) {
         authenticate { context ->
             val request = context.call.request

@@ -1,4 +1,4 @@
-// Starts the service, puts its parts together, and stops it.
+// Starts the service, wires its parts together, and stops it.
 package workshop.records
 
 import io.ktor.serialization.kotlinx.json.json
@@ -58,12 +58,12 @@ fun serve(qrCodes: QrCodes) {
         }
     val stopped = {
         database.close()
-        // After the last requests, so that their spans are sent, too.
+        // Close this after the last requests, so that their spans are exported, too.
         telemetry?.close()
         Unit
     }
     listen(settings.address, settings.port, stopped = stopped) { connections ->
-        // A request may wait up to the timeout for a connection, and again for its query; one with a price, until its deadline.
+        // A request can wait up to the timeout for a connection, and again for its query; one with a price, until its deadline.
         val longestRequest = maxOf(settings.database.timeout * 2, settings.prices?.deadline ?: Duration.ZERO)
         val room = Room(settings.peers)
         val tokens = settings.tokens?.let { tokens(it) }
@@ -109,7 +109,7 @@ fun Application.service(
     install(CallId) { requestIds() }
     install(RequestLog)
     install(StatusPages) { problems(ApplicationCall::problemOf) }
-    // Ktor's default `Json` would also write members that have their default values.
+    // Ktor's default `Json` would also write properties that have their default values.
     install(ContentNegotiation) { json(Json) }
     install(AutoHeadResponse)
     install(WebSockets) { limits() }

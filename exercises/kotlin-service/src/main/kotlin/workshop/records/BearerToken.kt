@@ -1,4 +1,4 @@
-// Access tokens: where a request carries one, the response if it's refused, and the scope that each route requires.
+// Access tokens: reads them from requests, refuses invalid ones, and checks the scope that each route requires.
 package workshop.records
 
 import io.ktor.http.HttpHeaders

@@ -105,7 +105,7 @@ private suspend fun WebSocketSession.speak(
             outgoing.send(frame)
         }
     } catch (_: ClosedSendChannelException) {
-        // The connection is broken, or is being closed.
+        // The connection is broken or closing, so nothing more can be sent.
     }
 }
 
@@ -243,7 +243,7 @@ private suspend fun WebSocketSession.farewell(reason: CloseReason) {
         while (incoming.receiveCatching().isSuccess) {
             // Discard the messages that the peer sent before its close frame.
         }
-        // After an invalid frame nothing more is read, but the close must still be sent.
+        // After an invalid frame, no more frames are read, but the close frame must still be sent.
         flush()
     }
 }

@@ -35,7 +35,7 @@ class PostgresDatabase(
             pool.connections,
             databaseConfig =
                 DatabaseConfig {
-                    // Otherwise Exposed opens a connection to detect the kind of database.
+                    // Without this, Exposed opens a connection to detect the SQL dialect.
                     explicitDialect = PostgreSQLDialect()
                     // The default of three attempts would triple the wait when the database is down.
                     defaultMaxAttempts = 1
@@ -53,7 +53,7 @@ class PostgresDatabase(
     ): T =
         pool.withinLimits { connected ->
             transaction(exposed) {
-                // Exposed takes a connection from the pool at the first use.
+                // Exposed takes a connection from the pool only at this first use.
                 connection
                 connected()
                 observer.asking(summary) { statement() }
@@ -96,7 +96,7 @@ class PostgresDatabase(
     ): Flow<T> =
         flowFromThread {
             observer.waits().around { pool.connections.connection }.use {
-                // Without a transaction pgjdbc would fetch all rows at once.
+                // pgjdbc fetches rows in batches only in a transaction. Otherwise it loads all of them at once.
                 it.autoCommit = false
                 observer.asking(summary) { againWithNewPlan(it::rollback) { query(it) } }
             }

@@ -1,4 +1,4 @@
-// Spans for waiting for a connection and for each query, and metrics of the pool's usage.
+// Spans for each wait for a connection and each query, and metrics for the pool.
 package workshop.records
 
 import io.opentelemetry.api.OpenTelemetry
@@ -59,7 +59,7 @@ class DatabaseSpans(
         private val span: Span,
     ) : Step {
         override fun end(failure: Throwable?) {
-            // Not the database's own message: it may quote a row.
+            // The database's own message could quote a row, so the span doesn't contain it.
             if (failure != null) span.setStatus(StatusCode.ERROR).setAttribute("error.type", failure.kind())
             span.end()
         }

@@ -1,4 +1,4 @@
-// Tracks how much of a response was sent. By itself, Ktor buffers megabytes before it applies backpressure.
+// Tracks how much of a response has been sent. By itself, Ktor buffers megabytes before any backpressure.
 package workshop.records
 
 import io.ktor.server.netty.NettyApplicationCall
@@ -26,7 +26,7 @@ internal fun interface Delivery {
 internal fun RoutingCall.delivery(clientTimeout: Duration): Delivery {
     // The test host has no Netty connection: it keeps responses in memory.
     val netty = (pipelineCall.engineCall as? NettyApplicationCall)?.context ?: return Delivery {}
-    // Longer than the client timeout, so that a stalled client can still read why its export was ended.
+    // Longer than the client timeout, so that a stalled client can still read why its export has ended.
     netty.pipeline().limitWrites(clientTimeout + LAST_LINE_TIMEOUT)
     val counter =
         netty.pipeline().get(DeliveryCounter::class.java)

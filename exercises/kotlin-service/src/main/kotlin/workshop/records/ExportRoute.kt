@@ -1,4 +1,4 @@
-// Streams all records, however many there are, in a bounded amount of memory.
+// Streams all records, however many there are, with bounded memory.
 package workshop.records
 
 import io.ktor.http.ContentType
@@ -49,7 +49,7 @@ fun Route.export(
 ) {
     val turns = Semaphore(limits.concurrent)
     route("/records/export") {
-        // If the client disconnects, its call is canceled, and so is the query.
+        // If the client disconnects, this cancels the call, and with it the query.
         install(HttpRequestLifecycle) { cancelCallOnClose = true }
         get {
             val after = call.queryParameters.after()
@@ -69,7 +69,7 @@ private suspend fun RoutingCall.respondLines(
     val begun = markNow()
     val batches = records.produceIn(this)
     val unread = batches.iterator()
-    // Wait for the first batch: until then, a failure can still be answered with its own status.
+    // Wait for the first batch: before it is sent, a failure can still get a status of its own.
     unread.hasNext()
     val delivery = delivery(limits.clientTimeout)
     respondBytesWriter(NdJson) {
@@ -78,7 +78,7 @@ private suspend fun RoutingCall.respondLines(
                 takenWithin(limits.deadline - begun.elapsedNow()) { writeLines(unread, delivery, limits.clientTimeout) }
             }
         } catch (failure: Exception) {
-            // Rethrows if the call was canceled, because its client is gone.
+            // Throws if the call was canceled, because the client is gone.
             currentCoroutineContext().ensureActive()
             writeStringUtf8(Json.encodeToString(problemOf(failure)) + "\n")
         }

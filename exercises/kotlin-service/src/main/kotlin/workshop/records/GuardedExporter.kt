@@ -1,4 +1,4 @@
-// The last step before spans leave the process: possible secrets are removed, and an unreachable collector is logged.
+// The last step before spans leave the process: removes possible secrets from them, and logs failed exports.
 package workshop.records
 
 import io.opentelemetry.api.common.AttributeKey

@@ -1,4 +1,4 @@
-// The `health` argument: checks that the service on this machine is alive. An image without curl has no other way to check.
+// The `health` argument: checks whether the service on this machine is alive, since the image has no curl to do that.
 package workshop.records
 
 import java.io.IOException

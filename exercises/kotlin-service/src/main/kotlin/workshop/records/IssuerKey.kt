@@ -1,4 +1,4 @@
-// The issuer's public keys: which ones are for signing tokens, and how each verifies a signature.
+// The issuer's public keys: selects the ones for signatures, and verifies signatures with them.
 package workshop.records
 
 import com.nimbusds.jose.JOSEException

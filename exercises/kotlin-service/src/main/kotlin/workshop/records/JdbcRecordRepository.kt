@@ -1,4 +1,4 @@
-// The database access of the routes, by plain JDBC: nothing between the SQL and pgjdbc but the pool.
+// The database access for the routes, in plain JDBC: only the pool is between the SQL and pgjdbc.
 package workshop.records
 
 import kotlinx.coroutines.flow.Flow
@@ -53,7 +53,7 @@ class JdbcRecordRepository(
         update: String,
     ): Record? =
         database.withConnection(WRITES) {
-            // One statement is one transaction. It adds to the outbox after the update has locked the record.
+            // One statement, so one transaction. It adds the outbox row after the update has locked the record.
             val statement = if (outbox == Outbox.ON) "WITH marked AS ($update), $NOTED SELECT $COLUMNS FROM marked" else update
             query(statement, id) { it.records().singleOrNull() }
         }

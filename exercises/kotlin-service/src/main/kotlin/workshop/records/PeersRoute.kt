@@ -38,10 +38,10 @@ fun Route.peers(room: Room) {
         }
         method(HttpMethod.Get) {
             withSeat(room) {
-                // Ktor's other sessions handle pings and closes themselves, but a conversation has to see them.
+                // Ktor's default sessions hide ping and close frames, but `converse` has to see these frames.
                 webSocketRaw {
                     call.logged { converse(call.peer, room) }
-                    // Ends the connection, whether the peer has confirmed that or not.
+                    // Closes the connection, whether or not the peer has confirmed the close.
                     throw CancellationException("the conversation is over")
                 }
             }

@@ -14,7 +14,7 @@ internal suspend fun <T : Any> Semaphore.withPermitWithin(
     try {
         withTimeoutOrNull(timeout) {
             acquire()
-            // Set inside the block: the timeout can fire after `acquire`, and then the result would be lost.
+            // Set inside the block: if the timeout fires just after `acquire`, the block's result is lost.
             acquired = true
         }
         return if (acquired) block() else null

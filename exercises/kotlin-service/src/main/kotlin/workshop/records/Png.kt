@@ -39,7 +39,7 @@ class BlackAndWhiteImage(
         DataOutputStream(bytes).apply {
             writeInt(width)
             writeInt(width)
-            // 1 bit per pixel, grayscale, deflate, the five standard filters to choose from, not interlaced.
+            // 1 bit per pixel, grayscale, deflate compression, filter method 0 (five filters), not interlaced.
             write(byteArrayOf(1, 0, 0, 0, 0))
         }
         return bytes.toByteArray()

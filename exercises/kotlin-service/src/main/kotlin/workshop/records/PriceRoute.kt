@@ -35,7 +35,7 @@ private suspend fun pricedRecord(
     records: RecordRepository,
     prices: Prices,
 ): PricedRecord =
-    // Not `coroutineScope`: a failed price would cancel the query for the record.
+    // Not `coroutineScope`: there, a failed price call would cancel the query for the record.
     supervisorScope {
         val price = async { prices.of(id) }
         val record = records.find(id) ?: throw noRecord(id)

@@ -1,4 +1,4 @@
-// The prices of records, from another service: the limits on concurrent calls to it, and on the time of each.
+// Gets the prices of records from another service. Limits the concurrent calls, and the time of each.
 package workshop.records
 
 import io.ktor.http.HttpStatusCode
@@ -51,7 +51,7 @@ class Prices(
         try {
             withTimeoutOrNull(settings.wait) {
                 places.acquire()
-                // Set inside the block: the timeout can fire after `acquire`, and then the block's result would be lost.
+                // Set inside the block: if the timeout fires just after `acquire`, the block's result is lost.
                 hasPlace = true
             }
             if (!hasPlace) throw PriceUnavailable.tooMany()

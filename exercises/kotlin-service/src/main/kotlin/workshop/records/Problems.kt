@@ -1,4 +1,4 @@
-// Turns the failures of the records into problem documents.
+// Converts the exceptions of the records service into problem documents (RFC 9457).
 package workshop.records
 
 import io.ktor.http.HttpStatusCode

@@ -1,4 +1,4 @@
-// Returns the QR code of a text.
+// Returns the QR code for a text.
 package workshop.records
 
 import io.ktor.http.ContentType

@@ -1,4 +1,4 @@
-// The record: as a table for Exposed, and as JSON for the client.
+// The record, as a table for Exposed and as JSON for the client.
 package workshop.records
 
 import kotlinx.serialization.SerialName

@@ -1,4 +1,4 @@
-// The database access of the routes, and its implementation with Exposed.
+// The database access for the routes, and its implementation with Exposed.
 package workshop.records
 
 import kotlinx.coroutines.flow.Flow

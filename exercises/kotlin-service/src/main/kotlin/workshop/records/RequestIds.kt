@@ -1,4 +1,4 @@
-// Gives every request an id, in the response and in its log lines, so that a user's report leads to the lines.
+// Gives every request an id, in its response and its log lines, so that a user's report leads to them.
 package workshop.records
 
 import io.ktor.server.plugins.callid.CallIdConfig

@@ -27,7 +27,7 @@ fun Application.traceRequests(openTelemetry: OpenTelemetry) {
         setOpenTelemetry(openTelemetry)
         // Enables the metric of active requests.
         Experimental.emitExperimentalTelemetry(this)
-        // Not for every exception: routes also throw to answer 404, which is the client's mistake.
+        // Only a 5xx counts as an error: routes also throw for a 404, which is the client's mistake.
         spanStatusExtractor {
             if ((response?.status()?.value ?: 0) >= FIRST_OF_OURS) spanStatusBuilder.setStatus(StatusCode.ERROR)
         }
@@ -35,7 +35,7 @@ fun Application.traceRequests(openTelemetry: OpenTelemetry) {
     beginAtTheRoot()
     install(createApplicationPlugin("TraceIds") { on(CallSetup) { it.attributes.put(TRACE_ID, Span.current().spanContext.traceId) } })
 
-    // Without this, the route would be `/(authenticate …)/read/{id}`.
+    // Without this, the route in spans and metrics would be `/(authenticate …)/read/{id}`.
     val patterns = ConcurrentHashMap<RoutingNode, String>()
     monitor.subscribe(RoutingRoot.RoutingCallStarted) { call ->
         val pattern = patterns.computeIfAbsent(call.route) { it.pattern() }

@@ -1,4 +1,4 @@
-// The room: which peers are in it, and how a message gets to one of them or to all others.
+// The room: keeps track of its peers, and delivers a message to one peer or to all others.
 package workshop.records
 
 import io.ktor.websocket.CloseReason

@@ -1,7 +1,7 @@
 // Reserves a peer's seat in the room before its connection is upgraded.
 //
-// After the upgrade it would be too late: a client whose name was taken saw its WebSocket open and close at once, tried again,
-// and did so all night. Before the upgrade, the request can still be answered with a 409.
+// After the upgrade, it would be too late to refuse: a client whose name was taken saw its WebSocket open and close at once,
+// and reconnected all night. Before the upgrade, the service can still respond with 409.
 package workshop.records
 
 import io.ktor.http.HttpHeaders

@@ -182,7 +182,7 @@ private fun EnvironmentReader.peers(): PeerSettings {
 /** Without a slash at its end: paths begin with one. */
 private fun EnvironmentReader.httpUrl(name: String): String? {
     val text = this[name] ?: return null
-    // A mistyped URL may hold a password, so the message does not repeat it.
+    // A mistyped URL can contain a password, so the message doesn't repeat the URL.
     if (!PLAIN_URL.matches(text)) complaints += "$name must be of the shape http://host:port."
     return text.trimEnd('/')
 }

@@ -1,4 +1,4 @@
-// Traces and metrics: what is recorded, where it is sent, and what may leave the process.
+// Sets up traces and metrics: the sampling, the exporters, and the limits on exported data.
 package workshop.records
 
 import io.opentelemetry.api.OpenTelemetry
@@ -63,7 +63,7 @@ class Telemetry : AutoCloseable {
                 // The caller decides whether a trace is sampled; we decide only for traces that begin here.
                 "otel.traces.sampler" to "parentbased_traceidratio",
                 "otel.traces.sampler.arg" to "1.0",
-                // An exemplar has all attributes of its request, including the URL's query.
+                // Off, because an exemplar has all attributes of its request, including the URL's query.
                 "otel.metrics.exemplar.filter" to "always_off",
                 // Otherwise the SDK's metrics about itself have names that predate the semantic conventions.
                 "otel.experimental.sdk.telemetry.version" to "latest",

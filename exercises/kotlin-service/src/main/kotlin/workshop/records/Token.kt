@@ -1,4 +1,4 @@
-// Verifies an access token (RFC 9068): its signature, its audience, and its times.
+// Verifies an access token (RFC 9068): its signature, its audience, and its validity period.
 package workshop.records
 
 import com.nimbusds.jose.JOSEObjectType

@@ -1,4 +1,4 @@
-// Calls to the price service: either a coroutine waits for the response, or a thread does.
+// Calls the price service: either a coroutine or a thread waits for the response.
 package workshop.records
 
 import kotlinx.coroutines.CoroutineDispatcher
@@ -55,7 +55,7 @@ class SuspendingUpstream(
     private val settings: PriceSettings,
     private val prepare: Prepare = {},
 ) : Upstream {
-    // One client for all requests: it keeps the connections.
+    // One client for all requests, because the client holds the pool of connections.
     private val client = settings.client()
 
     override suspend fun get(path: String): UpstreamAnswer = client.call(settings.url + path, MAX_PRICE_BYTES, prepare).await().toAnswer()
@@ -78,7 +78,7 @@ class BlockingUpstream(
             try {
                 call.get().toAnswer()
             } finally {
-                // Aborts the request of an abandoned call. A call that has completed isn't affected.
+                // Aborts the HTTP request of an abandoned call. Has no effect if the call has completed.
                 call.cancel(true)
             }
         }

@@ -1,4 +1,4 @@
-// Marks records as visited: one by its id, or many of them together.
+// Marks records as visited: one record by its id, or many in one request.
 package workshop.records
 
 import io.ktor.http.HttpStatusCode

@@ -1,4 +1,4 @@
-// Reads the body of /visits: its media type, its size, its JSON, and then the ids in it.
+// Reads the body of /visits: checks its media type and size, parses the JSON, and extracts the ids.
 package workshop.records
 
 import io.ktor.http.BadContentTypeFormatException

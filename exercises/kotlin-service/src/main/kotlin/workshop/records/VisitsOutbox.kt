@@ -1,4 +1,4 @@
-// The transactional outbox: one row per visit, in its transaction, for the service that follows.
+// The transactional outbox: one row per visit, in the same transaction, for the other service.
 package workshop.records
 
 import org.jetbrains.exposed.v1.core.Table

@@ -1,4 +1,4 @@
-// Draws QR codes in Kotlin: ZXing decides which modules are dark, and Png.kt writes the image file.
+// Draws QR codes in Kotlin: ZXing computes the modules, and Png.kt encodes them as an image.
 package workshop.records
 
 import com.google.zxing.qrcode.decoder.ErrorCorrectionLevel

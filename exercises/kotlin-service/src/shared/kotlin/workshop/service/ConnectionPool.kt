@@ -1,4 +1,4 @@
-// The connections to PostgreSQL: their pool, their time limits, and the behavior while the database is down.
+// The connections to PostgreSQL: the pool, the time limits, and the behavior while the database is down.
 package workshop.service
 
 import com.zaxxer.hikari.HikariDataSource
@@ -41,8 +41,8 @@ class ConnectionPool(
     // ANCHOR: pool
     private val source = RetryingDataSource(postgresDataSource(settings))
 
-    // This constructor opens no connections; the first use of the pool does. So the service starts, and reports that it's
-    // alive, whether or not the database is available.
+    // This constructor opens no connections: the pool opens them when it is first used. So the service starts, and
+    // reports that it's alive, even if the database is unavailable.
     private val pool =
         HikariDataSource().apply {
             dataSource = source
@@ -52,13 +52,13 @@ class ConnectionPool(
             validationTimeout = settings.timeout.inWholeMilliseconds
             initializationFailTimeout = -1
             exceptionOverride = KeepForNewPlan
-            // The database times out when we do. Otherwise it would keep running queries whose client is gone. Behind a PgBouncer in
-            // transaction pooling mode, this setting would leak to other clients: there, set it with ALTER ROLE instead.
+            // The same timeout in the database. Otherwise it would keep running queries that nobody waits for. Behind a PgBouncer in
+            // transaction pooling mode, this setting would leak to other clients: set it with ALTER ROLE there instead.
             connectionInitSql = "SET statement_timeout = ${settings.timeout.inWholeMilliseconds}"
         }
 
-    // JDBC blocks its thread, and more threads than connections would only wait for a connection. Measured under load,
-    // this was about a third faster than Dispatchers.IO, with or without limitedParallelism, and than suspendTransaction.
+    // JDBC blocks its thread, so there is one thread per connection: any more would only wait. Measured under load, this
+    // thread pool was about a third faster than suspendTransaction, or Dispatchers.IO with or without limitedParallelism.
     // A virtual thread per query takes a seventh more CPU time, even with runInterruptible.
     private val tasks = LinkedBlockingQueue<Runnable>()
     private val threads =
@@ -110,7 +110,7 @@ class ConnectionPool(
                     } catch (failure: Exception) {
                         answer.completeExceptionally(failure)
                     } catch (error: Error) {
-                        // Don't leave the request waiting. Whether the program survives the error is up to the JVM.
+                        // Don't leave the request waiting. Then rethrow: whether the program survives is up to the JVM.
                         answer.completeExceptionally(error)
                         throw error
                     }
@@ -125,9 +125,9 @@ class ConnectionPool(
         } catch (cause: SQLException) {
             throw cause.orUnavailable()
         } finally {
-            // No effect if the request got a connection: then the wait has already ended.
+            // Has no effect if the request got a connection: the wait ended at that moment.
             wait.end(NO_CONNECTION)
-            // An abandoned task leaves the queue, or stops waiting for a connection.
+            // An abandoned task must not start later, or keep waiting for a connection.
             if (!answer.isCompleted) task.cancel(true)
         }
     }
@@ -164,7 +164,7 @@ private fun SQLException.meansUnavailable(): Boolean =
     meansStalePlan() ||
         generateSequence<Throwable>(this) { it.cause }.any {
             when (it) {
-                // HikariCP had no connection in time, or was interrupted at the time limit.
+                // HikariCP had no connection in time, or the task was interrupted at the time limit.
                 is SQLTransientConnectionException, is InterruptedException -> true
 
                 is SQLException -> OUTAGES.any(it.sqlState.orEmpty()::startsWith)

@@ -1,4 +1,4 @@
-// The connections of a Netty server: their requests under way, the limits for unknown clients, and the graceful shutdown.
+// The connections of a Netty server: tracks requests in flight, limits unknown clients, and shuts down gracefully.
 package workshop.service
 
 import io.ktor.server.application.ApplicationCall
@@ -82,7 +82,7 @@ class Connections(
     /** Takes no more connections, and closes each one when it has its answer. */
     @Synchronized
     fun drain(atMost: Duration) {
-        // On a signal, Ktor stops twice, on two threads. The second call has waited here for the first.
+        // On a signal, Ktor calls `drain` on two threads: the second call waits for the first one to end.
         if (isDraining) return
         isDraining = true
         listener.close().sync()
@@ -159,7 +159,7 @@ class Connections(
             message: Any,
             promise: ChannelPromise,
         ) {
-            // 1xx isn't final: the response comes after `100 Continue`, and a WebSocket stays under way.
+            // A 1xx isn't final: a response follows `100 Continue`, and a WebSocket stays in flight after 101.
             if (message is HttpResponse) isFinal = message.status().codeClass() != HttpStatusClass.INFORMATIONAL
             if (message is HttpResponse && message.status() == SWITCHING_PROTOCOLS) becomesSocket(context)
             if (message is LastHttpContent && isFinal) promise.addListener(answered(context))

@@ -1,4 +1,4 @@
-// An optional observer of the database: the pool doesn't know how its events are used.
+// An optional observer of database events: the pool doesn't depend on how they are used.
 package workshop.service
 
 /** Is notified of what happens to requests for the database. */

@@ -1,4 +1,4 @@
-// Lets the requests under way finish before the service stops.
+// Lets the requests in flight finish before the service stops.
 package workshop.service
 
 import io.ktor.http.HttpHeaders

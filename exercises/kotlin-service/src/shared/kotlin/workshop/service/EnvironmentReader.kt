@@ -1,4 +1,4 @@
-// Reads settings from environment variables, and collects one sentence per invalid variable.
+// Reads settings from environment variables, and collects one error message per invalid variable.
 package workshop.service
 
 import org.postgresql.PGProperty
@@ -71,7 +71,7 @@ class EnvironmentReader(
         if (text == null) {
             complaints += "$name is not set: it must be the database to use, ${DatabaseUrl.SHAPE}."
         } else if (url == null) {
-            // A mistyped URL may still hold a password, so the message does not repeat it.
+            // A mistyped URL can still contain a password, so the message doesn't repeat the URL.
             complaints += "$name is not of the shape ${DatabaseUrl.SHAPE}."
         } else {
             // Unknown options are errors: a mistyped sslmode would mean a connection without TLS.

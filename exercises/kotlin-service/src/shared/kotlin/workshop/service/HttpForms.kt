@@ -1,4 +1,4 @@
-// The parts of HTTP that Ktor lacks: absolute-form targets, responses to HTTP/1.0 clients, and closing a connection when announced.
+// HTTP features that Ktor lacks: absolute-form targets, responses to HTTP/1.0 clients, and closing after `Connection: close`.
 package workshop.service
 
 import io.netty.channel.ChannelDuplexHandler

@@ -23,13 +23,13 @@ private fun Connection.migrate(
 ) {
     autoCommit = false
     createStatement().use { statement ->
-        // Some databases are read-only by default.
+        // Overrides the setting of databases that are read-only by default.
         statement.execute("SET TRANSACTION READ WRITE")
-        // Requests queue behind an ALTER that waits for its lock, and they wait no longer than this.
+        // Requests queue behind an ALTER that waits for its lock, so this limits how long they wait.
         statement.execute("SET LOCAL lock_timeout = '1s'")
-        // The database times out when we do. Otherwise each attempt would leave a running backend behind.
+        // The same timeout in the database. Otherwise each abandoned attempt would leave a backend running.
         statement.execute("SET LOCAL statement_timeout = ${timeout.inWholeMilliseconds}")
-        // If the connection goes silent, the database ends the session and releases the lock.
+        // If the connection goes silent, the database ends the session, which releases the lock.
         statement.execute("SET LOCAL idle_in_transaction_session_timeout = '10s'")
         statement.execute("SELECT pg_advisory_xact_lock($lock)")
         scripts.forEach { statement.execute(resource(it)) }

@@ -1,4 +1,4 @@
-// Turns failures into problem documents (RFC 9457).
+// Converts exceptions into problem documents (RFC 9457).
 package workshop.service
 
 import io.ktor.http.ContentType
@@ -41,14 +41,14 @@ data class Problem(
 
 /** Answers each failure with the problem from [problemOf], and Ktor's own refusals as problems, too. */
 fun StatusPagesConfig.problems(problemOf: ApplicationCall.(Throwable) -> Problem) {
-    // The client has left: there is nobody to answer.
+    // The client has disconnected, so there is no one to respond to.
     exception<CancellationException> { _, cause -> throw cause }
     exception<IOException> { _, cause -> throw cause }
     exception<BadRequestException> { call, _ -> call.respondProblem(malformed()) }
     exception<URLDecodeException> { call, _ -> call.respondProblem(malformed()) }
     exception<Throwable> { call, failure ->
         if (failure is ProblemException) {
-            // Ktor reserves `Upgrade` for itself, so it counts as an unsafe header.
+            // Ktor reserves `Upgrade` for itself, and rejects it as unsafe unless `safeOnly` is false.
             failure.headers.forEach { (name, value) -> call.response.headers.append(name, value, safeOnly = false) }
         }
         call.respondProblem(call.problemOf(failure))

@@ -1,4 +1,4 @@
-// The ids of requests: which are adopted, and how new ones are made.
+// Request ids: decides which of the clients' ids to adopt, and generates new ones.
 package workshop.service
 
 import java.util.HexFormat

@@ -49,7 +49,7 @@ val RequestLog =
         // Without this check, requests would pay for the hooks even if they aren't logged.
         if (log.isInfoEnabled) {
             on(CallSetup) { call -> call.attributes.put(STARTED_AT, markNow()) }
-            // After an upgrade, this hook comes when the connection has ended.
+            // After an upgrade, this hook runs only at the end of the connection: too late for this log line.
             on(ResponseSent) { call -> if (call.response.status() != HttpStatusCode.SwitchingProtocols) call.logAnswer() }
         }
     }

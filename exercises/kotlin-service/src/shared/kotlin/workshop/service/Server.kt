@@ -1,4 +1,4 @@
-// Runs a service on Netty: starts it, logs where it listens, stops it on a signal, and says in a sentence why it can't start.
+// Runs a service on Netty: starts it, logs its address, stops it on a signal, and prints why it can't start.
 package workshop.service
 
 import io.ktor.server.application.Application
@@ -35,7 +35,7 @@ fun listen(
                     host = address
                     this.port = port
                 }
-                // In milliseconds. `drainOnStop` does the waiting for requests.
+                // In milliseconds. No grace period here, because `drainOnStop` waits for the requests.
                 shutdownGracePeriod = 0
                 shutdownTimeout = 2_000
                 configure()

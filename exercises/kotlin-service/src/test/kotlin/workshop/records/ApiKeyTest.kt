@@ -1,4 +1,4 @@
-// Which requests have a valid key, and when the key is checked.
+// Tests which requests have a valid API key, and when the key is checked.
 package workshop.records
 
 import io.ktor.client.request.get

@@ -1,4 +1,4 @@
-// A stop waits for the requests under way. On the real engine, because its shutdown is what has to wait.
+// Tests that a shutdown waits for requests in flight, on the real engine, whose shutdown has to wait.
 package workshop.records
 
 import io.ktor.server.application.ApplicationStopPreparing
@@ -24,7 +24,7 @@ class DrainTest {
                 override suspend fun ping() {
                     asked.complete(Unit)
                     stopping.await()
-                    // Keeps the request under way: an engine that doesn't wait would close the connection meanwhile.
+                    // Keeps the request in flight: an engine that doesn't wait closes the connection in the meantime.
                     delay(100.milliseconds)
                 }
             }

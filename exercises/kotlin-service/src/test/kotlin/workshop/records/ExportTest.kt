@@ -57,7 +57,7 @@ class ExportTest {
         engineTest(endless, exportLimits(deadline = 500.milliseconds)) { port ->
             openExport(port).use { socket ->
                 val lines = socket.getInputStream().bufferedReader().lineSequence()
-                // Reads slower than the service can write, but never so slowly that the client timeout fires.
+                // Reads more slowly than the service can write, but not so slowly that the client timeout fires.
                 val told =
                     lines.take(1_000_000).withIndex().any { (index, line) ->
                         if (index % 100 == 0) Thread.sleep(1)
@@ -123,7 +123,7 @@ class ExportTest {
         val endless =
             exporting(
                 flow {
-                    // More than one chunk, so that some of it is sent.
+                    // More than fits in one chunk, so that part of the batch is sent while the flow waits.
                     emit(List(1_000) { record })
                     try {
                         awaitCancellation()

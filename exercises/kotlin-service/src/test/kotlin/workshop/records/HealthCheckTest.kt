@@ -1,4 +1,4 @@
-// The results of the health check of an image.
+// Tests the health check that a container image runs.
 package workshop.records
 
 import org.junit.jupiter.api.Assertions.assertNotNull

@@ -1,4 +1,4 @@
-// Which environments are valid, and the messages for the others.
+// Tests which settings are valid, and the error messages for invalid ones.
 package workshop.records
 
 import org.junit.jupiter.api.Assertions.assertEquals

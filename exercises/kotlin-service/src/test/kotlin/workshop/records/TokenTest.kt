@@ -1,4 +1,4 @@
-// Which access tokens are accepted, how the others are refused, and when the issuer is asked for its keys.
+// Tests which access tokens are accepted, how others are refused, and when the issuer's keys are fetched.
 package workshop.records
 
 import com.nimbusds.jose.JOSEObjectType

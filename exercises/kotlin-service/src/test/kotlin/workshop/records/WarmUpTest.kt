@@ -1,4 +1,4 @@
-// The Kotlin of exercise 0: the code that readers would write, and tests of the page's claims.
+// The Kotlin code of exercise 0, as readers would write it, and tests of the claims on its page.
 package workshop.records.warmup
 
 import kotlinx.coroutines.CoroutineScope

@@ -1,4 +1,4 @@
-// How the URL of a database is parsed.
+// Tests how database URLs are parsed.
 package workshop.service
 
 import io.ktor.http.encodeURLParameter

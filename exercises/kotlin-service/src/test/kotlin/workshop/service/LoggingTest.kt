@@ -1,4 +1,4 @@
-// What an event looks like in the log.
+// Tests how log events are encoded as JSON.
 package workshop.service
 
 import ch.qos.logback.classic.Level

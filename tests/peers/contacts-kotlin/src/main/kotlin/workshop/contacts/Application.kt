@@ -1,4 +1,4 @@
-// Starts the service, puts its parts together, and stops it.
+// Starts the service, wires its parts together, and stops it.
 package workshop.contacts
 
 import io.ktor.server.application.Application

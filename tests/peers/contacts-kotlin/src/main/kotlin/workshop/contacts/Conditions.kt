@@ -40,7 +40,7 @@ suspend fun ApplicationRequest.conditionsFor(
     val conditions = conditions()
     val date = dateIn(HttpHeaders.IfUnmodifiedSince)
     if (date == null || conditions.mustMatch != null) return conditions
-    // A missing contact has no date. If it is created in the meantime, the write must fail.
+    // There is no contact yet. If one is created in the meantime, the write must fail.
     val there = contacts.find(user, name) ?: return Conditions(null, mustNotMatch = listOf(ANY_TAG))
     if (!there.isUnchangedSince(date)) throw conditionFailed()
     return Conditions(listOf(there.etag), conditions.mustNotMatch)

@@ -40,7 +40,7 @@ fun Route.putContact(contacts: Contacts) {
             } catch (conflict: UidConflict) {
                 throw DavException(HttpStatusCode.Conflict, CardDav.NO_UID_CONFLICT, contactOf(call.user, conflict.with))
             }
-        // A client that gets a tag assumes that it belongs to the exact bytes that it sent.
+        // A client assumes that the tag belongs to the exact bytes that it sent.
         if (card.isAsSent) call.response.header(HttpHeaders.ETag, card.etag)
         call.respond(if (isNew) HttpStatusCode.Created else HttpStatusCode.NoContent)
     }

@@ -79,7 +79,7 @@ private suspend fun ApplicationCall.syncCollection(
     report: XmlElement,
 ) {
     when (report.child(Dav.SYNC_LEVEL)?.text?.trim()) {
-        // Some clients omit `sync-level`.
+        // Some clients omit `sync-level`, and mean 1.
         "1", null -> {}
         "infinite" -> throw DavException(HttpStatusCode.Forbidden, Dav.SYNC_TRAVERSAL_SUPPORTED)
         else -> throw ProblemException(HttpStatusCode.BadRequest, "sync-level must be 1")

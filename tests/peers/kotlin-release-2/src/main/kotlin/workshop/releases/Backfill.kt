@@ -19,10 +19,10 @@ internal suspend fun Connection.backfill() {
         while (true) {
             val (last, duration) = measureTimedValue { batch(after) }
             after = last?.toLong() ?: break
-            // Pauses at least as long as the batch took, so that requests and their changes get through.
+            // Pauses at least as long as the batch took, so that requests can make their own changes.
             delay(maxOf(duration, REST))
         }
-        // Another pass may be needed: the batches have skipped rows that others had locked.
+        // Another pass may be needed: the batches skipped rows that other transactions had locked.
         delay(AGAIN)
     }
 }

@@ -62,7 +62,7 @@ class Move(
                 log.warn("VISITED_FROM is visited_at, and {} visits have no time yet: not ready before", left)
             }
             retrying {
-                // No lock timeout from here on: while this session waits for a lock, it blocks no other one.
+                // No lock timeout here: unlike a migration, this session blocks no other while it waits.
                 database.sessions(lockTimeout = "0").connection.use {
                     it.buildIndex()
                     it.backfill()
@@ -79,7 +79,7 @@ class Move(
                 return attempt()
             } catch (failure: Exception) {
                 if (failure !is SQLException && failure !is FlywayException) throw failure
-                // One line per outage, however long it lasts.
+                // Logs a line only if it differs from the last one, to log a long outage only once.
                 val line = failure.inWords()
                 if (line != lastLine) log.warn(line)
                 lastLine = line

@@ -41,7 +41,7 @@ class Prices(
         try {
             withTimeoutOrNull(wait) {
                 places.acquire()
-                // Set inside the block: the timeout can fire after `acquire`, and then the block's result would be lost.
+                // Set inside the block: if the timeout fires just after `acquire`, the block's result is lost.
                 hasPlace = true
             }
             if (!hasPlace) throw tooMany()

@@ -18,7 +18,7 @@ class Prices(
 ) : DisposableBean {
     private val places = Semaphore(settings.limit)
 
-    // One client for all requests: it keeps the connections.
+    // One client for all requests, because the client holds the pool of connections.
     private val client =
         HttpClient().apply {
             connectTimeout = settings.timeout.toMillis()

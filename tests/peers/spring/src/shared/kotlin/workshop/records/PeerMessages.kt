@@ -1,4 +1,4 @@
-// The messages between peers: as they are sent, as they are delivered, and the answers to invalid ones.
+// The messages between peers, as sent and as delivered, and the error messages for invalid ones.
 package workshop.records
 
 import tools.jackson.core.JacksonException

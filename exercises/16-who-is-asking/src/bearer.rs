@@ -5,7 +5,7 @@ use rocket::Request;
 use crate::refused::Refused;
 
 // ANCHOR: bearer
-/// The bearer token of a request, or `None` if no header is sent or it uses a different scheme.
+/// The bearer token, or `None` if the `Authorization` header is missing or uses another scheme.
 ///
 /// # Errors
 /// There are several `Authorization` headers, or the header has no token.

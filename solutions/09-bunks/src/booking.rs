@@ -65,7 +65,7 @@ impl Booking {
     }
 
     // ANCHOR: confirm
-    /// The guest will come.
+    /// Confirms the booking: the guest will come.
     pub fn confirm(&mut self, now: Seconds) -> Result<&Booking, Refusal> {
         match self.state {
             State::Held { held_until } if held_until <= now => Err(Refusal::Expired),

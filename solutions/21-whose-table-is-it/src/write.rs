@@ -1,4 +1,4 @@
-//! Writes visits if this service owns them, and their events in the same transaction.
+//! Writes each visit and its event in one transaction, if this service owns visits.
 
 use sqlx::{Connection, PgConnection};
 

@@ -4,7 +4,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use crate::error::{Error, refused};
 
-/// The versions that a condition names.
+/// The entity tags that a condition names.
 #[derive(Debug, PartialEq)]
 enum Condition {
     /// `*`

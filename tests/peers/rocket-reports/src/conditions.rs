@@ -8,7 +8,7 @@ use rocket::{
 
 use crate::error::{Error, refused};
 
-/// The versions that a condition names.
+/// The entity tags that a condition names.
 #[derive(Debug, PartialEq)]
 enum Condition {
     /// `*`

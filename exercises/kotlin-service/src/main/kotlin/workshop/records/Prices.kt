@@ -1,4 +1,4 @@
-// Gets the prices of records from another service. Limits the concurrent calls, and the time of each.
+// Gets the prices of records from another service. Limits the number and the duration of concurrent calls.
 package workshop.records
 
 import io.ktor.http.HttpStatusCode
@@ -66,7 +66,7 @@ class Prices(
             try {
                 upstream.get("/prices/$id")
             } catch (failure: Exception) {
-                // Rethrows if this coroutine was canceled. Any other failure is the upstream's fault.
+                // Throws if this coroutine was canceled. Any other failure is the upstream's fault.
                 currentCoroutineContext().ensureActive()
                 throw PriceUnavailable.unusable(failure)
             }

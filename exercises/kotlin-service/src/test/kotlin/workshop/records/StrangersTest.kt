@@ -20,7 +20,7 @@ class StrangersTest {
     fun `a connection is closed whose head does not come, the first or the next one`() =
         strangersTest(StrangerLimits(wait = 1.seconds)) { port ->
             for (sent in listOf("", "GET /health HTTP/1.1\r\nHost: te", health, health + "GET /hea")) {
-                // Reads until the connection is closed. Fails if that takes longer than the socket's read timeout.
+                // Reads until the connection is closed. Fails if no data arrives within the socket's read timeout.
                 val answer = connect(port, sent).use { it.getInputStream().readAllBytes().decodeToString() }
                 assertEquals(sent.startsWith(health), answer.startsWith("HTTP/1.1 200"), sent)
             }

@@ -60,7 +60,7 @@ class Prices(
                     answer.bodyToMono(ByteArray::class.java).flatMap { Mono.justOrEmpty(centsIn(answer.statusCode().value(), it, id)) }
                 }.awaitSingleOrNull() ?: throw unusable()
         } catch (_: Exception) {
-            // Rethrows if this coroutine was canceled. Any other failure is the upstream's fault.
+            // Throws if this coroutine was canceled. Any other failure is the upstream's fault.
             currentCoroutineContext().ensureActive()
             throw unusable()
         }

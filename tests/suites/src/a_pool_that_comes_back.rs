@@ -49,7 +49,7 @@ const READS: i32 = 8;
 /// The number of counts: a pool may open connections beside them.
 const COUNTS: usize = 3;
 /// The number of pauses: HikariCP prefers the connections that a thread has used before, so now and then each read gets an idle one.
-const PAUSES: usize = 3;
+const PAUSES: usize = 8;
 
 /// The number of connections of a server that allows few.
 const FEW: usize = 2;

@@ -22,7 +22,7 @@ pub struct PricedRecord {
 
 // ANCHOR: price
 /// Responds with the record and its price. Otherwise 400 and 404 as for `/read/<id>`, 502 if
-/// there is no price, 503 if the database doesn't answer or too many requests are waiting for
+/// the price is missing, 503 if the database doesn't answer or too many requests are waiting for
 /// prices, or 504 if the price takes too long.
 #[get("/price/<id>")]
 pub async fn price(

@@ -9,7 +9,7 @@ mod qr;
 use std::str;
 
 // ANCHOR: border
-/// [`qr_png`] returns this if there is no image: Rust never allocates anything at address 0.
+/// [`qr_png`] returns this if it can't draw the image: Rust never allocates anything at address 0.
 #[expect(dead_code, reason = "delete this line once it is returned")]
 const NO_IMAGE: u64 = 0;
 

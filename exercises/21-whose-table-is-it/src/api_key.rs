@@ -57,7 +57,7 @@ impl<'r> FromRequest<'r> for ApiKey {
         let Some(keys) = request.rocket().state::<ApiKeys>() else {
             return Outcome::Error((Status::InternalServerError, Refused::NotConfigured));
         };
-        // The query parameter counts only if there is no header.
+        // The query parameter is used only if the header is missing.
         let header = request.headers().get_one("X-API-Key");
         match header.or_else(|| in_query(request)) {
             Some(key) if keys.accept(key) => Outcome::Success(ApiKey(())),

@@ -119,7 +119,7 @@ impl Keys {
         }
     }
 
-    /// Fetches the keys. They replace the cached keys, so a withdrawn key is no longer accepted.
+    /// Fetches the keys. They replace the cached keys, so withdrawn keys are refused.
     /// If the fetch fails, the cached keys stay.
     async fn fetch(&self) {
         let at = Instant::now();

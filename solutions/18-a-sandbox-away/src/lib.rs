@@ -9,7 +9,7 @@ mod qr;
 use std::{ptr, slice, str};
 
 // ANCHOR: border
-/// [`qr_png`] returns this if there is no image: Rust never allocates anything at address 0.
+/// [`qr_png`] returns this if it can't draw the image: Rust never allocates anything at address 0.
 const NO_IMAGE: u64 = 0;
 
 /// Allocates memory that the host writes to, and must free with [`qr_free`].

@@ -75,7 +75,7 @@ pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
 }
 // ANCHOR_END: border
 
-/// The QR code of these bytes, or the reason why there is none, such as invalid UTF-8.
+/// The QR code of these bytes, or the reason why it can't be drawn, such as invalid UTF-8.
 fn draw(text: &[u8]) -> Result<Vec<u8>, Outcome> {
     let text = str::from_utf8(text).map_err(|_| Outcome::NotUtf8)?;
     qr::png(text).map_err(|error| match error {

@@ -54,10 +54,9 @@ fn one(run: impl AsyncFnOnce(&Workspace, Command) -> anyhow::Result<Outcome>) ->
                 if !matches!(command, Command::Learn(LearnCommand::Clean)) {
                     scratch::sweep_checkout(&workspace);
                     renumbered::bring_along(&workspace)?;
-                    for typed in std::env::args().skip(2).take(1) {
-                        if let Some(new) = renumbered::new_number(&workspace, &typed) {
-                            eprintln!("{new}");
-                        }
+                    let typed = std::env::args().nth(2).unwrap_or_default();
+                    if let Some(new) = renumbered::new_number(&workspace, &typed) {
+                        eprintln!("{new}");
                     }
                 }
                 runtime.block_on(run(&workspace, command))

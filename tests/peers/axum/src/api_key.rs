@@ -46,7 +46,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<ApiKey, Error> {
         let keys = ApiKeys::from_ref(state);
-        // The query parameter counts only if there is no header.
+        // The query parameter is used only if the header is missing.
         let accepted = match parts.headers.get("X-API-Key") {
             Some(header) => keys.accept(header.as_bytes()),
             None => in_query(parts).is_some_and(|key| keys.accept(key.as_bytes())),

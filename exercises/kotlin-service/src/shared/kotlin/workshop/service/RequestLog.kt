@@ -54,16 +54,18 @@ val RequestLog =
         }
     }
 
-/** Logs the answer, which has a status by now. */
-fun ApplicationCall.logAnswer() =
+/** Logs the answer, which has a status by now, once: if StatusPages replaces an answer, Ktor runs the hook for both. */
+fun ApplicationCall.logAnswer() {
+    val started = attributes.takeOrNull(STARTED_AT) ?: return
     log
         .atInfo()
         .about(this)
         .addKeyValue("method", request.local.method.value)
         .addKeyValue("path", request.path())
         .addKeyValue("status", response.status()?.value)
-        .addKeyValue("milliseconds", attributes.getOrNull(STARTED_AT)?.elapsedNow()?.toDouble(DurationUnit.MILLISECONDS))
+        .addKeyValue("milliseconds", started.elapsedNow().toDouble(DurationUnit.MILLISECONDS))
         .log("answered")
+}
 
 private val log = LoggerFactory.getLogger("workshop.service.requests")
 private val STARTED_AT = AttributeKey<TimeMark>("started at")

@@ -31,15 +31,15 @@ const NEEDED: &str = "SELECT id, value, odd, divisible_by_3, visited FROM record
 const FOLLOW: &str = "UPDATE visits_ownership SET owner = 'kotlin', epoch = 1, shared = true \
                       WHERE epoch = 0";
 
-/// Runs the migrations in `migrations/`, which are compiled into the program, if this database
-/// hasn't run them yet. Then checks that the required columns exist by selecting them by name.
+/// Runs the files in `migrations/`, which are compiled into the program, except those that this
+/// database already has. Then checks that the columns that this release needs exist.
 ///
-/// A later release may already have migrated this database. Its migrations are ignored, so that
-/// a rollback to this release works as long as the columns that this release needs still exist.
+/// A later release may already have migrated. A rollback to this release must remain possible,
+/// so later migrations are ignored. This release fails only if a column that it needs is gone.
 ///
-/// `run` takes a lock in the database first: if two services start at the same time,
-/// one waits for the other. A migration that fails or times out leaves the lock on the
-/// connection, so the migrations get a separate connection, which is closed afterwards.
+/// `run` first takes a lock in the database: if two instances start at the same time, one waits
+/// for the other. A migration that fails or times out leaves the lock on its connection, so
+/// migrations run on a separate connection, which is closed afterwards.
 ///
 /// If there is another service, a database that has never been shared becomes its follower.
 async fn migrate(

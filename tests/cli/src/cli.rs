@@ -483,7 +483,7 @@ pub struct EnduranceArgs {
 pub struct CalibrateArgs {
     #[command(flatten)]
     pub result: ResultArgs,
-    /// Calibrate so often, and say how often each claim held
+    /// Calibrate so often, and say how often each claim held; a series that was ended goes on
     #[arg(long, default_value_t = 1)]
     pub times: usize,
     /// Calibrate what is measured in rounds instead: throughput, p99, start-up and memory

@@ -23,12 +23,15 @@ use workshop_results::file::{
     CALIBRATION, Comparison, Metric, Mode, ROUNDS, ResultFile, TURNS, Verdict,
 };
 use workshop_results::key::{CPU_PER_REQUEST, Key};
+use workshop_results::manifest::Manifest;
 use workshop_results::shown::{Cell, Column, Table};
 
 /// What is measured in the exercise whose reference is.
 const TASK: &str = "reads";
 /// The side that the others are compared with.
 const REFERENCE: &str = "reference";
+/// The name of the table of how often each claim held.
+const HELD: &str = "held";
 
 /// The services of a calibration, built once for any number of them.
 pub struct Calibration<'a> {
@@ -73,7 +76,8 @@ impl Claim {
 pub struct Score {
     claim: String,
     held: usize,
-    times: usize,
+    /// The number of calibrations.
+    pub times: usize,
 }
 
 impl Score {
@@ -99,10 +103,47 @@ pub fn count(scores: &mut Vec<Score>, claims: &[Claim]) {
     }
 }
 
+/// How often the claims held in an earlier series of fewer than `times`, if these are the claims of this one, measured under the same
+/// conditions: a series may end at any minute, and go on on another day.
+pub fn begun(earlier: &ResultFile, now: &Calibrated, times: usize) -> Vec<Score> {
+    let conditions = |result: &ResultFile| {
+        let Manifest {
+            machine,
+            versions,
+            flags,
+            database,
+            fingerprint,
+            ..
+        } = result.manifest.clone();
+        (machine, versions, flags, database, fingerprint)
+    };
+    if conditions(earlier) != conditions(&now.result) {
+        return Vec::new();
+    }
+    let held = earlier.tables.iter().find(|table| table.id == HELD);
+    let scores = held.into_iter().flat_map(|table| &table.rows).map(|row| {
+        let (Cell::Count(held), Cell::Count(times)) = (row.cell(0), row.cell(1)) else {
+            return None;
+        };
+        Some(Score {
+            claim: row.heading.clone(),
+            held: usize::try_from(*held).ok()?,
+            times: usize::try_from(*times).ok()?,
+        })
+    });
+    let scores: Option<Vec<Score>> = scores.collect();
+    let goes_on = |scores: &Vec<Score>| {
+        let claims = now.claims.iter().map(|claim| &claim.words);
+        let is_short = scores.iter().all(|score| score.times < times);
+        is_short && scores.iter().map(|score| &score.claim).eq(claims)
+    };
+    scores.filter(goes_on).unwrap_or_default()
+}
+
 /// How often each claim held, for people.
 pub fn table_of(scores: &[Score]) -> Table {
     let columns = Column::list(["Held", "Calibrations"]);
-    let mut table = Table::new("held", "How often it held", columns);
+    let mut table = Table::new(HELD, "How often it held", columns);
     table.corner = "Claim".to_owned();
     for score in scores {
         let counts = [score.held, score.times].map(|count| Cell::Count(count as u64));
@@ -291,6 +332,57 @@ mod tests {
         assert!(!after(16, 4));
         assert!(after(3, 0));
         assert!(!after(2, 1));
+    }
+
+    #[test]
+    fn a_series_goes_on_where_the_claims_and_the_conditions_are_those_it_began_with() {
+        let series = |machine: &str, words: &str, times: usize| {
+            let claim = Claim {
+                words: words.to_owned(),
+                ..claim(1.05, Verdict::More, 1.04, 1.07)
+            };
+            let mut scores = Vec::new();
+            for _ in 0..times {
+                count(&mut scores, std::slice::from_ref(&claim));
+            }
+            let mut result = empty_result();
+            result.manifest.machine.cpu = machine.to_owned();
+            result.tables.push(table_of(&scores));
+            Calibrated {
+                result,
+                claims: vec![claim],
+            }
+        };
+        let now = series("this one", "5 %", 1);
+        let held = |machine: &str, words: &str, times: usize| {
+            let scores = begun(&series(machine, words, times).result, &now, 20);
+            scores.first().map(|score| (score.held, score.times))
+        };
+        assert_eq!(held("this one", "5 %", 12), Some((12, 12)));
+        assert_eq!(held("another", "5 %", 12), None);
+        assert_eq!(held("this one", "6 %", 12), None);
+        assert_eq!(held("this one", "5 %", 20), None);
+    }
+
+    fn empty_result() -> ResultFile {
+        ResultFile {
+            schema: 0,
+            task: String::new(),
+            exercise: String::new(),
+            target: String::new(),
+            mode: Mode::Standard,
+            taken_at: String::new(),
+            machine: String::new(),
+            manifest: Manifest::default(),
+            sides: Vec::new(),
+            metrics: Vec::new(),
+            predictions: Vec::new(),
+            notes: Vec::new(),
+            invalid: Vec::new(),
+            blocks: Vec::new(),
+            tables: Vec::new(),
+            charts: Vec::new(),
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ enum ReadError {
     NotFound(i32),
 }
 
-/// The id in a path: `BadId` if it isn't a number, `NotFound` if it isn't between 1 and 10 000.
+/// Parses the id in a path; `BadId` if not a number, `NotFound` if not from 1 to 10 000.
 fn existing_id(text: &str) -> Result<i32, ReadError> {
     todo!("parse {text}, hand a failure on with `?`, and look whether the id is in the range")
 }

@@ -13,7 +13,7 @@ impl Failure {
         todo!("match {self:?}")
     }
 
-    /// The detail for the client: the reason, `no record has the id 7`, or `None` without a key.
+    /// The detail: the bad request's reason, `no record has the id 7`, or `None` for `NoKey`.
     fn detail(self) -> Option<String> {
         todo!("take {self:?} apart")
     }

@@ -1,4 +1,4 @@
-//! Kata B, lists and loops: the huts of a day's hike.
+//! Kata B, lists and loops: the huts on a day's hike.
 
 /// The total number of hours for all stages.
 fn hours(stages: &[u32]) -> u32 {

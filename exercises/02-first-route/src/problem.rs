@@ -46,7 +46,7 @@ pub fn nothing_here() -> Problem {
     Problem::new(Status::NotFound, "there is nothing at this path")
 }
 
-/// Responds to every other failure, above all to a panic in a handler (500).
+/// Responds to every failure without its own catcher, such as a panic in a handler (500).
 #[catch(default)]
 pub fn unexpected(status: Status, _request: &Request<'_>) -> Problem {
     Problem::new(status, "an unexpected error occurred")

@@ -45,11 +45,11 @@ fn service(settings: &Settings) -> Rocket<Build> {
 // ANCHOR_END: main
 
 // ANCHOR: pool
-/// The pool that all requests share. It opens connections on demand, so the service can start
-/// while the database is down.
+/// The pool that all requests share. It opens connections on demand, so the service can
+/// start while the database is down.
 ///
-/// The pool pings a connection before lending it, and again when the connection is returned.
-/// Each ping costs a round trip. `test_before_acquire` controls the first ping, see exercise 6.
+/// The pool pings a connection before lending it, and again when it is returned. Each ping
+/// costs a round trip. `test_before_acquire` controls the first ping; see exercise 6.
 fn pool(settings: &DatabaseSettings) -> PgPool {
     PgPoolOptions::new()
         .max_connections(settings.pool_size.get().into())

@@ -46,7 +46,7 @@ impl<'r> Responder<'r, 'static> for Error {
 // ANCHOR_END: error
 
 // ANCHOR: from-sqlx
-/// Whether the cause is the database, so that a retry may succeed, rather than the query.
+/// Whether the cause is the database rather than the query, so that a retry may succeed.
 #[expect(
     dead_code,
     reason = "delete this line once outages have an answer of their own"

@@ -12,8 +12,8 @@ pub struct Ready {
     status: &'static str,
 }
 
-/// Answers 200 if the database responds in time, else 503. The reason for a 503 is only logged:
-/// the client learns nothing more than that the database doesn't answer.
+/// Answers 200 if the database responds in time, else 503. The reason for a 503 is logged;
+/// the client learns only that the database doesn't answer.
 #[get("/ready")]
 pub async fn ready(database: &State<Database>) -> Result<Json<Ready>, Error> {
     database

@@ -22,19 +22,19 @@ impl Database {
     /// while the database is down.
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
-        // The database cancels a query when our time limit ends. Otherwise it would keep running
-        // queries whose client has gone, on connections that the pool no longer counts.
+        // The database cancels a query when our time limit expires. Otherwise the database would
+        // keep running queries whose client has gone, on connections the pool no longer counts.
         let statement_timeout = limit.as_millis();
         let options = settings
             .url
             .clone()
             .options([("statement_timeout", statement_timeout)]);
-        // The pool pings a connection before lending it, and again when the connection is returned.
-        // Each ping costs a round trip. `test_before_acquire` controls the first ping, see
+        // The pool pings a connection before lending it, and again when it is returned.
+        // Each ping costs a round trip. `test_before_acquire` controls the first ping; see
         // exercise 6.
-        // If the server grants fewer connections than this pool wants, some requests get a 503: while
-        // the pool tries to open a connection, it ignores connections that are returned. The pool of
-        // exercise 11 waits for returned connections.
+        // If the server allows fewer connections than this pool wants, some requests get a 503:
+        // while the pool tries to open a connection, it ignores connections that are returned. The
+        // pool in exercise 11 waits for returned connections.
         let pool = PgPoolOptions::new()
             .max_connections(settings.pool_size.get().into())
             .acquire_timeout(limit)
@@ -72,11 +72,11 @@ impl Database {
     }
 
     // ANCHOR: read
-    /// Like [`Database::run`], for `work` that only reads, so a retry is safe: if the schema has
-    /// changed since the statement was prepared, the statement is prepared again.
+    /// Like [`Database::run`], but for `work` that only reads, so a retry is safe: if the
+    /// schema has changed since a statement was prepared, prepares it again and retries `work`.
     ///
     /// # Errors
-    /// As for [`Database::run`].
+    /// The same as for [`Database::run`].
     pub async fn read<T>(
         &self,
         work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T> + Copy,

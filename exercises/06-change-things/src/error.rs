@@ -67,7 +67,7 @@ impl Error {
 /// Lets a handler return an `Error`.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
-        // Outages aren't logged here: every request would log the same line. See exercise 8.
+        // Outages aren't logged here: each failed request would log the same line. See exercise 8.
         if let Error::Query(_) = self {
             error!("{}", with_causes(&self));
         }
@@ -97,7 +97,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the cause is the database, so that a retry may succeed, rather than the query.
+/// Whether the cause is the database rather than the query, so that a retry may succeed.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         // The next attempt prepares the statement for the new schema.

@@ -28,8 +28,8 @@ use crate::{error::is_outage, settings::DatabaseSettings};
 /// Selects the columns that this release reads, and so fails if one of them is missing.
 const NEEDED: &str = "SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0";
 
-/// Creates the table if it doesn't exist, on a separate connection. Then checks that the
-/// columns that this release needs exist.
+/// Creates the table if it doesn't exist, on a separate connection. Then checks for the
+/// columns that this release needs.
 async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), MigrateError> {
     let one_connection = PgPoolOptions::new()
         .max_connections(1)

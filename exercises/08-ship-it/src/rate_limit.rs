@@ -31,7 +31,7 @@ impl<C: Eq + Hash> RateLimit<C> {
         }
     }
 
-    /// If the event is admitted: how many events with this cause were suppressed before it.
+    /// Returns the number of suppressed events with this cause, or `None` to suppress this one.
     pub fn admit(&self, _cause: C, _now: Instant) -> Option<u64> {
         Some(0)
     }

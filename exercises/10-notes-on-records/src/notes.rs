@@ -41,8 +41,8 @@ pub struct Notes {
     notes: Vec<Note>,
 }
 
-/// Stores a note, and notifies the hook of it. 409 if the record doesn't exist or already has
-/// the maximum number of notes, 502 if the note is stored but the hook can't be notified.
+/// Stores a note, and notifies the hook. Answers 409 if the record doesn't exist or already
+/// has `MAX_NOTES` notes, and 502 if the note is stored but the hook can't be notified.
 #[post("/records/<id>/notes", data = "<note>")]
 pub async fn add(
     _key: ApiKey,
@@ -79,8 +79,8 @@ fn unusable(error: json::Error<'_>) -> Error {
     }
 }
 
-/// Stores a note if there is room for it. Counting the notes locks the record: of two
-/// concurrent requests, the second also counts the note of the first.
+/// Stores a note if there is room for it. Counting the notes locks the record, so of two
+/// concurrent requests, the second also counts the first one's note.
 async fn keep(connection: &mut PgConnection, id: i32, text: &str) -> sqlx::Result<Option<Note>> {
     let mut transaction = connection.begin().await?;
     let notes: i64 = sqlx::query_scalar("SELECT count(*) FROM notes WHERE record = $1")
@@ -110,7 +110,7 @@ async fn keep(connection: &mut PgConnection, id: i32, text: &str) -> sqlx::Resul
     Ok(Some(note))
 }
 
-/// Responds with previews of a record's notes, or only of those that contain a given text.
+/// Responds with previews of all notes of a record, or only of those that contain a string.
 #[get("/records/<id>/notes?<contains>")]
 pub async fn list(
     _key: ApiKey,

@@ -18,7 +18,7 @@ use tracing::warn;
 
 use crate::{error::Error, rate_limit::RateLimit};
 
-/// A connection used within this time is lent again without a ping.
+/// A connection that was last used less than this long ago is lent again without a ping.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// The maximum age of a connection: sessions use more memory over time, and servers can move.
@@ -71,7 +71,7 @@ impl Connections {
     }
 
     /// Opens a connection; `None` if the server is full. Retries until the request times out: a
-    /// restarting server refuses only briefly. The timeout hides the error, so it is logged here.
+    /// restarting server refuses only briefly. Logs errors, because the timeout hides them.
     async fn open(&self) -> sqlx::Result<Option<PgConnection>> {
         if self.server_is_full() {
             return Ok(None);

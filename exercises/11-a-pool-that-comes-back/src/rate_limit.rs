@@ -30,7 +30,7 @@ impl<C: Eq + Hash> RateLimit<C> {
         }
     }
 
-    /// If the event is admitted: how many events with this cause were suppressed before it.
+    /// Returns the number of suppressed events with this cause, or `None` to suppress this one.
     pub fn admit(&self, cause: C, now: Instant) -> Option<u64> {
         let mut causes = self.events.lock().unwrap_or_else(PoisonError::into_inner);
         let events = causes.entry(cause).or_default();

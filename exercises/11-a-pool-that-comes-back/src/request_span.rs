@@ -10,7 +10,7 @@ use tracing::{Instrument, Span, error_span};
 use crate::request_id::RequestId;
 
 // ANCHOR: request-span
-/// The span of this request. Its level is `error`, so that it's enabled at every `LOG_LEVEL`.
+/// The span of this request. Its level is `error`, so it's enabled at every `LOG_LEVEL`.
 pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     request.local_cache(|| error_span!("request", request_id = %RequestId::of(request)))
 }

@@ -20,7 +20,7 @@ pub struct Prices {
     url: String,
     wait: Duration,
     limit: Duration,
-    /// The maximum duration of a whole request for a record with its price.
+    /// The maximum duration of a whole request that needs a price.
     pub deadline: Duration,
 }
 
@@ -57,14 +57,14 @@ impl Prices {
 // ANCHOR_END: prices
 
 // ANCHOR: answer
-/// The response of the price service. Other members are ignored.
+/// The response of the price service. Unknown JSON members are ignored.
 #[derive(Deserialize)]
 struct Price {
     id: i32,
     cents: i64,
 }
 
-/// Reads the price from a response, which must be for this record.
+/// Reads the price from a response. Fails if the response is for a different record.
 fn cents_in(body: &[u8], id: i32) -> Result<i64, Error> {
     match serde_json::from_slice(body) {
         Ok(Object(Price { id: other, .. })) if other != id => {

@@ -67,7 +67,7 @@ async fn speak(_outgoing: &mut Outgoing, _inbox: &mut mpsc::Receiver<Arc<str>>, 
 // ANCHOR_END: converse
 
 // ANCHOR: pass-on
-/// Delivers the peer's message or replies with an error. Returns how many inboxes are charged.
+/// Delivers a message, or replies with an error. Returns how many inboxes to charge for.
 fn pass_on(room: &Room, name: &str, json: &str) -> usize {
     match message::read(json) {
         Ok(message::Message { to: None, text }) => room.broadcast(name, &delivered(name, &text)),

@@ -89,7 +89,7 @@ pub enum Error {
 enum Log {
     /// Not logged, because the response already contains the whole reason.
     Nothing,
-    /// May be transient. During an outage all requests fail the same way, so only some are logged.
+    /// The error may be transient. Logged at a limited rate: in an outage, all requests fail.
     Warning,
     /// The error is a bug in this service.
     Error,
@@ -134,7 +134,7 @@ impl Error {
     }
 }
 
-/// In an outage all requests fail the same way: one log line per second and reason is enough.
+/// During an outage all requests fail the same way: one line a second per reason is enough.
 static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
@@ -206,7 +206,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the cause is the database, so that a retry may succeed, rather than the query.
+/// Whether the cause is the database rather than the query, so that a retry may succeed.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         // The next attempt prepares the statement for the new schema.

@@ -10,7 +10,7 @@ use crate::object::Object;
 
 /// The maximum length of a message's text, in bytes.
 pub const MAX_TEXT_BYTES: usize = 1024;
-/// The maximum size of a message's JSON, in bytes. Escaped, one byte can take six: `\u0007`.
+/// The maximum size of a message's JSON, in bytes. An escaped byte can take six: `\u0007`.
 pub const MAX_MESSAGE_BYTES: usize = 8192;
 
 // ANCHOR: message

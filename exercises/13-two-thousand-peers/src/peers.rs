@@ -47,7 +47,7 @@ pub fn peers<'r>(
     Ok((Status::SwitchingProtocols, channel))
 }
 
-/// A WebSocket starts with a GET. Without this route, the GET handler would also get a HEAD.
+/// WebSockets open with a GET. Without this route, the GET handler would also handle HEAD.
 #[head("/peers/<_>")]
 pub fn peers_head(_key: ApiKey) -> Error {
     Error::UpgradeRequired

@@ -35,7 +35,7 @@ pub struct Peer<'r> {
     pub room: &'r Room,
     /// The peer's name, unique within the room.
     pub name: String,
-    /// The messages that wait to be sent to the peer.
+    /// The messages waiting to be sent to the peer.
     pub inbox: mpsc::Receiver<Arc<str>>,
     /// Resolves once the room has removed the peer.
     pub removed: oneshot::Receiver<()>,
@@ -82,7 +82,7 @@ impl Drop for Peer<'_> {
     fn drop(&mut self) {
         self.inbox.close();
         let mut seats = self.room.seats();
-        // If the room removed this peer, the name may belong to a new peer by now, with an open inbox.
+        // If the room removed this peer, its name may now belong to a new peer with an open inbox.
         if seats
             .get(&self.name)
             .is_some_and(|seat| seat.inbox.is_closed())

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sqlx::PgConnection;
 
-/// The maximum number of rows that a transaction keeps locked, and has to redo after an abort.
+/// The maximum number of rows that one transaction locks, and that an abort undoes.
 const BATCH: i64 = 1000;
 
 /// `REST`: the minimum pause after a batch. `AGAIN`: the pause before locked rows are retried.

@@ -13,7 +13,7 @@ use crate::{
     settings::DatabaseSettings,
 };
 
-/// The time for the database's error to arrive after the statement timeout.
+/// The time allowed for the database's error to arrive after the statement timeout.
 const ON_ITS_WAY: Duration = Duration::from_millis(50);
 
 // ANCHOR: database
@@ -29,7 +29,7 @@ impl Database {
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
         // The database cancels a query shortly before we give up, so the query has ended and the
-        // connection is still good. Otherwise queries whose client has gone would keep running.
+        // connection is still good. Otherwise, queries of disconnected clients would keep running.
         let statement_timeout = (limit - ON_ITS_WAY).as_millis();
         let options = settings
             .url
@@ -44,12 +44,12 @@ impl Database {
         Database { pool, limit }
     }
 
-    /// Lends a connection to `work`, and then returns the connection to the pool, or closes it if
-    /// it isn't usable any more. Telemetry shows only the `summary`: two or three words for `work`.
+    /// Lends a connection to `work`. Returns the connection to the pool if it is still good,
+    /// and closes it otherwise. Telemetry shows only `summary`: two or three words for `work`.
     ///
     /// # Errors
-    /// There is no connection within the time limit, `work` takes longer than the time limit, or
-    /// `work` fails.
+    /// No connection becomes available within the time limit, `work` takes longer than the time
+    /// limit, or `work` fails.
     pub async fn run<T>(
         &self,
         _summary: &'static str,
@@ -74,11 +74,11 @@ impl Database {
     }
 
     // ANCHOR: read
-    /// Like [`Database::run`], for `work` that only reads, so a retry is safe: if the schema has
-    /// changed since the statement was prepared, the statement is prepared again.
+    /// Like [`Database::run`], but for `work` that only reads, so a retry is safe: if the
+    /// schema has changed since a statement was prepared, prepares it again and retries `work`.
     ///
     /// # Errors
-    /// As for [`Database::run`].
+    /// The same as for [`Database::run`].
     pub async fn read<T>(
         &self,
         summary: &'static str,

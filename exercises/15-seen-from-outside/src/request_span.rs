@@ -11,7 +11,7 @@ use tracing::{Instrument, Span, error_span};
 use crate::request_id::RequestId;
 
 // ANCHOR: request-span
-/// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
+/// The span of this request. Its level is `error`, so it's enabled at every `LOG_LEVEL`.
 ///
 /// Your task: give the span a name, a kind, attributes, and the parent that
 /// `trace_context` extracts. Also record the trace id, for the log lines.

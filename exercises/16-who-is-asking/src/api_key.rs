@@ -71,8 +71,8 @@ impl<'r> FromRequest<'r> for ApiKey {
     }
 }
 
-/// The decoded value of `?api_key=…`. Rocket's own `query_fields` would treat `api_key[0]` and
-/// `api_key.x` as the same name, because it parses both as nested fields of a form.
+/// The decoded value of `?api_key=…`. Rocket's own `query_fields` would also treat
+/// `api_key[0]` and `api_key.x` as `api_key`, because it parses them as nested fields.
 fn in_query<'r>(request: &'r Request<'_>) -> Option<&'r str> {
     let mut parameters = request.uri().query()?.segments();
     parameters
@@ -82,14 +82,14 @@ fn in_query<'r>(request: &'r Request<'_>) -> Option<&'r str> {
 // ANCHOR_END: guard
 
 // ANCHOR: unauthorized
-/// A problem with the `WWW-Authenticate` challenge that every 401 must include.
+/// The problem details, and the `WWW-Authenticate` challenge that every 401 must include.
 #[derive(Responder)]
 pub struct Unauthorized {
     problem: Problem,
     challenge: Header<'static>,
 }
 
-/// Responds to an unauthenticated request, with the guard's reason if tokens are accepted.
+/// Responds to an unauthenticated request, with the guard's refusal if tokens are accepted.
 #[catch(401)]
 pub fn unauthorized(request: &Request<'_>) -> Result<Refusal, Unauthorized> {
     Refusal::of(request).ok_or_else(|| Unauthorized {

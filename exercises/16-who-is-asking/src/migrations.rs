@@ -27,15 +27,15 @@ use crate::{error::is_outage, settings::DatabaseSettings};
 /// Selects the columns that this release reads, and so fails if one of them is missing.
 const NEEDED: &str = "SELECT id, value, odd, divisible_by_3, visited FROM records LIMIT 0";
 
-/// Runs the files in `migrations/`, which are compiled into the program, except those that this
-/// database already has. Then checks that the columns that this release needs exist.
+/// Runs the files in `migrations/`, which are compiled into the program, except those that
+/// have already run on this database. Then checks for the columns that this release needs.
 ///
-/// A later release may already have migrated. A rollback to this release must remain possible,
-/// so later migrations are ignored. This release fails only if a column that it needs is gone.
+/// A later release may already have migrated the database. A rollback to this release must
+/// remain possible, so later migrations are ignored as long as the needed columns exist.
 ///
-/// `run` first takes a lock in the database: if two instances start at the same time, one waits
-/// for the other. A migration that fails or times out leaves the lock on its connection, so
-/// migrations run on a separate connection, which is closed afterwards.
+/// `run` first takes a lock in the database: if two instances start at the same time, one
+/// waits for the other. A migration that fails or times out leaves its connection holding
+/// the lock, so migrations run on a separate connection, which is closed afterwards.
 async fn migrate(database: PgConnectOptions, limit: Duration) -> Result<(), MigrateError> {
     let one_connection = PgPoolOptions::new()
         .max_connections(1)

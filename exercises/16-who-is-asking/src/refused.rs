@@ -14,7 +14,7 @@ use tracing::info;
 use crate::{api_key, problem::Problem};
 
 // ANCHOR: refused
-/// Why a request was refused. Rocket logs this in its debug form, so it contains no token or key.
+/// Why a request was refused. Rocket logs `Debug` output, so it contains no token or key.
 #[derive(Debug, Clone, Copy, Error)]
 pub enum Refused {
     /// The request has neither a token nor a valid key.

@@ -10,8 +10,8 @@ use tracing::{Instrument, Span, error_span, field::Empty};
 use crate::request_id::RequestId;
 
 // ANCHOR: request-span
-/// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
-/// The guard adds the caller later.
+/// The span of this request. Its level is `error`, so it's enabled at every `LOG_LEVEL`.
+/// The `Caller` guard records the subject later.
 pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {
     request.local_cache(
         || error_span!("request", request_id = %RequestId::of(request), subject = Empty),

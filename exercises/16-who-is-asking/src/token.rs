@@ -1,4 +1,4 @@
-//! Verifies an access token: its type, its signature by a key of the issuer, and its claims.
+//! Verifies access tokens: type, signature (with the issuer's keys), and claims.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Accepts tokens from this issuer, for this audience, verified with these keys.
+    /// Accepts tokens from the issuer and for the audience in `settings`, verified with `keys`.
     pub fn new(settings: &TokenSettings, keys: Arc<Keys>) -> Tokens {
         Tokens {
             keys,
@@ -62,7 +62,7 @@ impl Tokens {
         let kid = header.kid.ok_or(Refused::Token(Reason::Key))?;
         let key = self.keys.get(&kid).await?;
 
-        // Many examples verify tokens like this, but it accepts tokens that must be refused.
+        // Many examples verify tokens with this code, but it accepts tokens that must be refused.
         let validation = Validation::new(header.alg);
         let decoded = decode::<Object<Claims>>(token, &key.decoding, &validation);
         let Object(claims) = decoded.map_err(|error| reason(&error))?.claims;
@@ -75,7 +75,7 @@ impl Tokens {
 }
 
 // ANCHOR: reason
-/// Maps a library error to one word for the log: its message could repeat parts of the token.
+/// Maps a library error to one word for the log: the error's message could quote the token.
 fn reason(error: &Error) -> Refused {
     Refused::Token(match error.kind() {
         ErrorKind::InvalidAlgorithm => Reason::Algorithm,

@@ -39,12 +39,12 @@ pub enum Outcome {
     Panicked = 4,
 }
 
-/// Draws the QR code of a text, and writes the address and the length of the image to `image`.
+/// Draws the text as a QR code, and writes the address and length of the image to `image`.
 ///
 /// # Safety
-/// - `text` must not be null, and must point to `length` initialized bytes of one allocation,
-///   which nothing changes or frees before this function returns.
-/// - `image` must be non-null and aligned, with room for one [`Bytes`] that nothing else uses.
+/// - `text` must not be null, and must point to `length` initialized bytes of one
+///   allocation. The bytes must be neither changed nor freed before this function returns.
+/// - `image` must be non-null, aligned and otherwise unused, with room for one [`Bytes`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Bytes) -> Outcome {
     todo!("draw the {length} bytes at {text:?}, and write to {image:?} where the image is")
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn qr_png(text: *const u8, length: usize, image: *mut Byte
 /// Frees bytes that a function of this library has handed over.
 ///
 /// # Safety
-/// - `data` and `length` must come from one [`Bytes`] of this library: one whole allocation.
+/// - `data` and `length` must come from the same [`Bytes`], as handed over by this library.
 /// - The bytes must be freed only once, and must not be used afterwards.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn qr_free(data: *mut u8, length: usize) {
 }
 // ANCHOR_END: border
 
-/// The QR code of these bytes, or the reason why it can't be drawn, such as invalid UTF-8.
+/// Draws these bytes as a QR code, or returns the reason why not, such as invalid UTF-8.
 #[expect(dead_code, reason = "delete this line once it is called")]
 fn draw(text: &[u8]) -> Result<Vec<u8>, Outcome> {
     let text = str::from_utf8(text).map_err(|_| Outcome::NotUtf8)?;

@@ -1,11 +1,11 @@
-//! The function that moves from Kotlin to Rust: it draws the QR code of a text as a PNG image.
+//! The function that moves from Kotlin to Rust: it draws text as a QR code in a PNG image.
 
 use std::cell::RefCell;
 
 use fast_qr::{ECL, QRBuilder, QRCode, qr::QRCodeError};
 use flate2::{Compress, CompressError, Compression, Crc, FlushCompress};
 
-/// The blank border that readers need, in modules (the squares of a QR code).
+/// The width of the blank border that scanners need, in modules (the squares of a QR code).
 const QUIET_ZONE: usize = 4;
 /// The minimum width of an image, in pixels.
 const MIN_WIDTH: usize = 200;
@@ -22,7 +22,7 @@ pub enum QrError {
 }
 
 // ANCHOR: png
-/// Draws `text` as a PNG image: the smallest QR code that holds it at error correction level L.
+/// Draws the smallest QR code for `text` at error correction level L, as a PNG image.
 pub fn png(text: &str) -> Result<Vec<u8>, QrError> {
     let code = QRBuilder::new(text).ecl(ECL::L).build()?;
     let (width, rows) = draw(&code);

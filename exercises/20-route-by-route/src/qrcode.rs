@@ -10,8 +10,8 @@ use crate::{error::Error, qr, text::Text};
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 // ANCHOR: qrcode
-/// Responds with the QR code as a PNG image. Answers 400 for
-/// an invalid text, and 503 if the image isn't ready in time.
+/// Responds with the QR code as a PNG image. Answers 400 if
+/// the text is invalid, and 503 if the image isn't ready in time.
 #[get("/qrcode")]
 pub async fn qrcode(text: Result<Text, Error>) -> Result<(ContentType, Vec<u8>), Error> {
     let Text(text) = text?;

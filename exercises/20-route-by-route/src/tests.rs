@@ -37,7 +37,7 @@ async fn a_text_that_cannot_be_used_is_a_bad_request() {
     let too_long = format!("text={}", "a".repeat(513));
     for (query, detail) in [
         ("", "the query parameter text is missing or empty"),
-        // Not the parameter `text`, although Rocket's forms would treat it as a field of `text`.
+        // `text.x` isn't `text`, although Rocket's forms would treat it as a field of `text`.
         ("text.x=a", "the query parameter text is missing or empty"),
         ("text=%ff", "the request is malformed"),
         (

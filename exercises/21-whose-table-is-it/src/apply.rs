@@ -37,8 +37,8 @@ async fn apply(to: &mut PgConnection, event: &Event) -> sqlx::Result<()> {
     todo!("{event:?} to {to:?}, unless something newer was applied")
 }
 
-/// Whether the event itself is at fault, so that a retry can't help: its data is
-/// invalid (22), or violates a constraint (23). Every other error is transient.
+/// Whether the event itself is at fault, so that a retry can't help: its data is invalid
+/// or violates a constraint (SQLSTATE classes 22 and 23). Every other error is transient.
 fn is_poison(error: &sqlx::Error) -> bool {
     todo!("is {error} the event's fault?")
 }

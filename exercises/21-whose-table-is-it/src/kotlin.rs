@@ -1,4 +1,4 @@
-//! The HTTP client of the Kotlin service, for forwarded requests and for comparisons.
+//! The HTTP client for the Kotlin service, used for forwarded requests and for comparisons.
 
 use std::{io::Cursor, time::Duration};
 
@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(3);
 /// How long to keep an idle connection: less than the ten seconds after which Kotlin closes it.
 const IDLE: Duration = Duration::from_secs(4);
 
-/// The client of the Kotlin service.
+/// The client for the Kotlin service.
 #[derive(Clone)]
 pub struct Kotlin {
     client: Client,

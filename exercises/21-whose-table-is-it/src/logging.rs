@@ -8,8 +8,8 @@ use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::Subsc
 use crate::rocket_log;
 
 // ANCHOR: logging
-/// Sets up logging. `level` applies only to this service's own lines;
-/// its libraries log only warnings and errors.
+/// Sets up logging. `level` applies only to this service's own log lines;
+/// libraries log only warnings and errors.
 pub fn start(level: LevelFilter) {
     let heard = Targets::new()
         .with_default(LevelFilter::WARN)
@@ -25,7 +25,7 @@ pub fn start(level: LevelFilter) {
         .init();
     rocket_log::listen();
 
-    // Logs panics as errors: without this, a panic would be the only line that isn't JSON.
+    // Logs panics as errors: otherwise, a panic message would be the only line that isn't JSON.
     panic::set_hook(Box::new(|panic| error!("{panic}")));
 }
 // ANCHOR_END: logging

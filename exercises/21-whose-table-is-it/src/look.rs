@@ -6,7 +6,7 @@ use rocket::{State, get, http::Status};
 
 use crate::{api_key::ApiKey, compare::Inbox, error::Error};
 
-/// Responds before comparing: nginx holds the client's connection until it has the response.
+/// Responds before comparing: nginx holds the client's connection until it gets a response.
 #[get("/look/<id>")]
 pub fn look(
     _key: ApiKey,

@@ -39,7 +39,7 @@ struct Counts {
     dropped: i64,
 }
 
-/// The inbox for reads, and a fairing that begins to compare as soon as the service listens.
+/// The inbox for reads, and a fairing that starts comparing them once the service listens.
 pub fn looks(settings: &Settings) -> (Arc<Inbox>, AdHoc) {
     let (inbox, waiting) = Inbox::new();
     let inbox = Arc::new(inbox);

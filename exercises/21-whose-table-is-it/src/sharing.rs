@@ -1,4 +1,4 @@
-//! Background tasks while visits are shared: each applies one database's outbox to the other.
+//! The background tasks that share visits: each applies one database's outbox to the other.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tracing::warn;
 
 use crate::{apply, ownership::Side, settings::Settings};
 
-/// Opens the sessions that follow an outbox. The fence lets them write only to the non-owner.
+/// Opens sessions to follow outboxes. `visits_fence` lets them write only to the non-owner.
 #[derive(Clone)]
 pub struct Databases {
     rust: PgConnectOptions,

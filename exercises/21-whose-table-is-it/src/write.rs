@@ -54,11 +54,11 @@ pub async fn mark(
 }
 
 // ANCHOR: mark
-/// Marks all of these records as visited, and returns an empty list. If any of them don't
-/// exist, marks none and returns the missing ids. The `ids` must be sorted, without duplicates.
+/// Marks all of these records as visited, and returns an empty list. If any don't exist,
+/// marks none and returns the missing ids. The `ids` must be sorted, without duplicates.
 ///
-/// The records are locked first, in ascending order: two requests for the same
-/// records then wait for each other. Without that order, they could deadlock.
+/// The records are locked first, in ascending order of their ids: if two requests share
+/// records, one waits for the other. Without that order, they could deadlock.
 ///
 /// # Errors
 /// The database does not answer.

@@ -22,7 +22,7 @@ impl Computing {
         let _permit = self.0.acquire().await;
         match spawn_blocking(work).await {
             Ok(result) => result,
-            // The task is never aborted, so this error is a panic. It continues in the request's task.
+            // The task is never aborted, so the error is a panic: propagate it to the request's task.
             Err(error) => panic::resume_unwind(error.into_panic()),
         }
     }

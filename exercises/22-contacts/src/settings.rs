@@ -1,4 +1,4 @@
-//! The settings of the service, read from environment variables once, at the start.
+//! The settings of the service, read from environment variables once, at startup.
 
 use std::{env, net::IpAddr, num::NonZeroU16, time::Duration};
 
@@ -8,7 +8,7 @@ use tracing::{Level, level_filters::LevelFilter};
 use crate::users::Users;
 
 // ANCHOR: settings
-/// All settings, validated at the start, so that invalid ones are reported before any request.
+/// All settings, validated at startup, so invalid ones are reported before any request.
 /// The struct doesn't implement `Debug`, because some settings are secret.
 pub struct Settings {
     /// The address to listen on.
@@ -36,7 +36,7 @@ pub struct DatabaseSettings {
 }
 
 impl Settings {
-    /// Reads the settings. Those that the environment doesn't set get the defaults below.
+    /// Reads the settings. The defaults below apply to optional variables that aren't set.
     ///
     /// # Errors
     /// A variable is invalid. The message is a sentence for the person who set the variable.
@@ -101,8 +101,8 @@ fn users(text: &str) -> Result<Users, Expected> {
     Users::read(text).ok_or("name:password,name:password (names of a-z, 0-9 and hyphens)")
 }
 
-/// Reads a `postgres://` URL. sqlx also accepts other schemes and, in a build without TLS, URLs
-/// that need TLS: the first connection would then fail, and the client would get a 500.
+/// Reads a `postgres://` URL. Checks more than sqlx, which also accepts other schemes and,
+/// without the TLS feature, URLs that need TLS: the first request would then get a 500.
 fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     let is_postgres = text.starts_with("postgres://") || text.starts_with("postgresql://");
     match text.parse() {
@@ -134,8 +134,8 @@ fn pool_size(text: &str) -> Result<NonZeroU16, Expected> {
 }
 
 // ANCHOR: milliseconds
-/// Reads a time limit. Rejects less than 250 ms, because opening a connection can take as long,
-/// and more than an hour, because the value was probably meant in a different unit.
+/// Reads a time limit. Rejects less than 250 ms, because opening a connection can take that
+/// long, and more than an hour, because the value was probably meant in a different unit.
 fn milliseconds(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=3_600_000) => Ok(Duration::from_millis(limit)),

@@ -48,7 +48,7 @@ impl Users {
     pub fn admit(&self, headers: &HeaderMap) -> Result<User, Error> {
         let (name, password) = credentials(headers).ok_or(Error::Unauthorized)?;
         let mut admitted = None;
-        // Every user is compared, in constant time, so the duration doesn't reveal how close a guess is.
+        // Compares all users in constant time, so the duration doesn't reveal how close a guess is.
         for (user, accepted) in &self.0 {
             let same_password = accepted.as_bytes().ct_eq(password.as_bytes());
             let same_name = user.as_bytes().ct_eq(name.as_bytes());

@@ -1,8 +1,8 @@
 //! vCards: validates and reads them, in versions 3.0 (RFC 2426) and 4.0 (RFC 6350).
 //!
-//! The service stores a vCard byte for byte, so it checks only that the text is a single vCard of a supported version with a
-//! UID, and reads the values that filters compare. Many programs deviate from the standards in the rest, and a phone whose
-//! vCard is refused retries forever. So a line that cannot be parsed is kept, and filters skip it.
+//! The service stores vCards byte for byte, and checks only that each is a single vCard of
+//! a supported version with a UID. Many programs violate the standards elsewhere, and a
+//! phone retries a refused vCard forever. So unparsable lines are kept; filters skip them.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ const MAX_UID: usize = 500;
 /// The prefix that makes a UUID a URI.
 const URN: &str = "urn:uuid:";
 
-/// A vCard. Each lookup parses the text: most of the text is a photo, which no lookup needs.
+/// A vCard. Parsed only on lookup: most of the text is a photo, which no lookup needs.
 pub struct Card<'a>(&'a str);
 
 /// A property, such as `FN:Ada Lovelace` or `item1.EMAIL;TYPE=home:ada@example.org`.
@@ -26,15 +26,15 @@ struct Property<'a> {
 
 // ANCHOR: vcard
 impl<'a> Card<'a> {
-    /// Wraps a text that has already been validated as a vCard.
+    /// Wraps a string that has already been validated as a vCard.
     pub fn of(text: &'a str) -> Card<'a> {
         Card(text)
     }
 
-    /// Validates a text, which must be exactly one vCard of version 3.0 or 4.0, with a UID.
+    /// Checks that a string is exactly one vCard of version 3.0 or 4.0, with a UID.
     ///
     /// # Errors
-    /// The text isn't exactly one vCard, has no usable UID, or has a different version.
+    /// The string isn't exactly one vCard, has no usable UID, or has a different version.
     pub fn read(text: &'a str) -> Result<Card<'a>, DavError> {
         let card = Card(text);
         let lines = text_lines(text).filter(|line| !line.trim().is_empty());
@@ -113,7 +113,7 @@ impl<'a> Card<'a> {
 }
 // ANCHOR_END: vcard
 
-/// The value, if all values are equal, because some programs repeat a property.
+/// The value if all values are equal: some programs repeat a property.
 fn only(mut values: impl Iterator<Item = String>) -> Option<String> {
     let value = values.next()?;
     values.all(|other| other == value).then_some(value)
@@ -160,7 +160,7 @@ fn with_whole_characters(mut bytes: &[u8]) -> Vec<u8> {
 }
 // ANCHOR_END: text-of
 
-/// The lines of a text with any line endings, without the byte order mark that some programs add.
+/// The lines, with any line endings, without the byte order mark that some programs add.
 fn text_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_start_matches('\u{FEFF}');
     let lines = text.split('\n').flat_map(|line| line.split('\r'));
@@ -175,8 +175,8 @@ fn name_of(line: &str) -> &str {
 }
 
 impl<'a> Property<'a> {
-    /// Parses a line: a name, parameters, a colon and the value. A colon in quotes belongs to a parameter, unless the quotes are
-    /// unbalanced, because some programs write a single quote.
+    /// Parses a line: name, parameters, colon and value. A colon in quotes is in a parameter,
+    /// unless the quotes are unbalanced: some programs write a lone double quote.
     fn read(line: &'a str) -> Option<Property<'a>> {
         let mut quoted = false;
         let outside = line.find(|character| {

@@ -1,6 +1,6 @@
 //! Kata 3, `&str` and `String`: a log line that masks the API key.
 
-/// Masks a key for logs: its first two characters, followed by an ellipsis: `va…`.
+/// Masks a key for logs: its first two characters and an ellipsis, as in `va…`.
 fn masked(key: &str) -> String {
     let start: String = key.chars().take(2).collect();
     start + "…"

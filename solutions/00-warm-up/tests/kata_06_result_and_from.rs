@@ -14,7 +14,7 @@ impl From<ParseIntError> for ReadError {
     }
 }
 
-/// The id in a path: `BadId` if it isn't a number, `NotFound` if it isn't between 1 and 10 000.
+/// Parses the id in a path; `BadId` if not a number, `NotFound` if not from 1 to 10 000.
 fn existing_id(text: &str) -> Result<i32, ReadError> {
     let id = text.parse()?;
     if (1..=10_000).contains(&id) {

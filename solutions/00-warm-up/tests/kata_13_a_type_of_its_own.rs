@@ -23,7 +23,7 @@ impl Meters {
     }
 }
 
-/// The climb from first to last height; `None` if there are no heights or the last is lower.
+/// The climb from the first to the last height; `None` for no heights or for a descent.
 fn climb(heights: &[Meters]) -> Option<Meters> {
     let (first, last) = (heights.first()?, heights.last()?);
     last.0.checked_sub(first.0).map(Meters)

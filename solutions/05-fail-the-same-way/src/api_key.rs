@@ -67,8 +67,8 @@ impl<'r> FromRequest<'r> for ApiKey {
     }
 }
 
-/// The decoded value of `?api_key=…`. Rocket's own `query_fields` would treat `api_key[0]` and
-/// `api_key.x` as the same name, because it parses both as nested fields of a form.
+/// The decoded value of `?api_key=…`. Rocket's own `query_fields` would also treat
+/// `api_key[0]` and `api_key.x` as `api_key`, because it parses them as nested fields.
 fn in_query<'r>(request: &'r Request<'_>) -> Option<&'r str> {
     let mut parameters = request.uri().query()?.segments();
     parameters
@@ -78,7 +78,7 @@ fn in_query<'r>(request: &'r Request<'_>) -> Option<&'r str> {
 // ANCHOR_END: guard
 
 // ANCHOR: unauthorized
-/// A problem with the `WWW-Authenticate` challenge that every 401 must include.
+/// The problem details, and the `WWW-Authenticate` challenge that every 401 must include.
 #[derive(Responder)]
 pub struct Unauthorized {
     problem: Problem,

@@ -1,4 +1,4 @@
-//! The settings of the service, read from environment variables once, at the start.
+//! The settings of the service, read from environment variables once, at startup.
 
 use std::{env, net::IpAddr, num::NonZeroU16, time::Duration};
 
@@ -12,7 +12,7 @@ pub const MAX_BODY_BYTES: usize = 32 * 1024;
 pub const MAX_IDS: usize = 1000;
 
 // ANCHOR: settings
-/// All settings, validated at the start, so that invalid ones are reported before any request.
+/// All settings, validated at startup, so invalid ones are reported before any request.
 /// The struct doesn't implement `Debug`, because some settings are secret.
 pub struct Settings {
     /// The address to listen on.
@@ -38,7 +38,7 @@ pub struct DatabaseSettings {
 }
 
 impl Settings {
-    /// Reads the settings. Those that the environment doesn't set get the defaults below.
+    /// Reads the settings. The defaults below apply to optional variables that aren't set.
     ///
     /// # Errors
     /// A variable is invalid. The message is a sentence for the person who set the variable.
@@ -65,7 +65,7 @@ impl Settings {
             .merge(("address", self.address))
             .merge(("port", self.port))
             .merge(("limits.json", MAX_BODY_BYTES))
-            // After SIGTERM, running requests have a second to finish, then connections a second to close.
+            // After SIGTERM, requests in flight have 1 s to finish, then connections have 1 s to close.
             .merge(("shutdown.grace", 1))
             .merge(("shutdown.mercy", 1))
     }
@@ -142,8 +142,8 @@ fn pool_size(text: &str) -> Result<NonZeroU16, Expected> {
 }
 
 // ANCHOR: milliseconds
-/// Reads a time limit. Rejects less than 250 ms, because opening a connection can take as long,
-/// and more than an hour, because the value was probably meant in a different unit.
+/// Reads a time limit. Rejects less than 250 ms, because opening a connection can take that
+/// long, and more than an hour, because the value was probably meant in a different unit.
 fn milliseconds(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=3_600_000) => Ok(Duration::from_millis(limit)),

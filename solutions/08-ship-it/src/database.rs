@@ -26,21 +26,21 @@ impl Database {
     /// while the database is down.
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
-        // The database cancels a query when our time limit ends. Otherwise it would keep running
-        // queries whose client has gone, on connections that the pool no longer counts.
+        // The database cancels a query when our time limit expires. Otherwise the database would
+        // keep running queries whose client has gone, on connections the pool no longer counts.
         let statement_timeout = limit.as_millis();
         let options = settings
             .url
             .clone()
             .options([("statement_timeout", statement_timeout)])
-            // Slow statements aren't logged: exports are always slow, and the time limit ends all others.
+            // Slow statements aren't logged: exports are always slow, and all others have a time limit.
             .log_slow_statements(LevelFilter::Off, limit);
-        // The pool pings a connection before lending it, and again when the connection is returned.
-        // Each ping costs a round trip. `test_before_acquire` controls the first ping, see
+        // The pool pings a connection before lending it, and again when it is returned.
+        // Each ping costs a round trip. `test_before_acquire` controls the first ping; see
         // exercise 6.
-        // If the server grants fewer connections than this pool wants, some requests get a 503: while
-        // the pool tries to open a connection, it ignores connections that are returned. The pool of
-        // exercise 11 waits for returned connections.
+        // If the server allows fewer connections than this pool wants, some requests get a 503:
+        // while the pool tries to open a connection, it ignores connections that are returned. The
+        // pool in exercise 11 waits for returned connections.
         let pool = PgPoolOptions::new()
             .max_connections(settings.pool_size.get().into())
             .acquire_timeout(limit)
@@ -75,11 +75,11 @@ impl Database {
     }
 
     // ANCHOR: read
-    /// Like [`Database::run`], for `work` that only reads, so a retry is safe: if the schema has
-    /// changed since the statement was prepared, the statement is prepared again.
+    /// Like [`Database::run`], but for `work` that only reads, so a retry is safe: if the
+    /// schema has changed since a statement was prepared, prepares it again and retries `work`.
     ///
     /// # Errors
-    /// As for [`Database::run`].
+    /// The same as for [`Database::run`].
     pub async fn read<T>(
         &self,
         work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T> + Copy,
@@ -106,10 +106,10 @@ impl Database {
     }
 
     /// Lends a connection without a time limit, for a query with many rows. The connection is
-    /// closed afterwards: reusing it would mean first reading all remaining rows to discard them.
+    /// closed afterwards: before reusing it, the pool would have to read all remaining rows.
     ///
     /// # Errors
-    /// No connection becomes available within the pool's limit, or the database doesn't answer.
+    /// The acquire timeout expires, or the database doesn't answer.
     pub async fn connection_for_many_rows(&self) -> Result<PoolConnection<Postgres>, Error> {
         let mut connection = self.pool.acquire().await?;
         connection.close_on_drop();

@@ -72,17 +72,17 @@ pub enum Error {
 enum Log {
     /// Not logged, because the response already contains the whole reason.
     Nothing,
-    /// May be transient. During an outage all requests fail the same way, so only some are logged.
+    /// The error may be transient. Logged at a limited rate: in an outage, all requests fail.
     Warning,
     /// The error is a bug in this service.
     Error,
 }
 
 impl Error {
-    /// The status of the response, how the error is logged, and the text for the client.
+    /// The status of the response, how the error is logged, and the detail for the client.
     ///
-    /// Details from the database appear only in the log: clients must not see SQL, host names or
-    /// user names.
+    /// Details from the database appear only in the log: clients must not see SQL, host names
+    /// or user names.
     fn becomes(&self) -> (Status, Log, String) {
         let text = self.to_string();
         match self {
@@ -109,7 +109,7 @@ impl Error {
     }
 }
 
-/// In an outage all requests fail the same way: one log line per second and reason is enough.
+/// During an outage all requests fail the same way: one line a second per reason is enough.
 static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
@@ -164,7 +164,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the cause is the database, so that a retry may succeed, rather than the query.
+/// Whether the cause is the database rather than the query, so that a retry may succeed.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         // The next attempt prepares the statement for the new schema.

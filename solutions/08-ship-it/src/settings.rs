@@ -1,4 +1,4 @@
-//! The settings of the service, read from environment variables once, at the start.
+//! The settings of the service, read from environment variables once, at startup.
 
 use std::{env, net::IpAddr, num::NonZeroU16, time::Duration};
 
@@ -13,7 +13,7 @@ pub const MAX_BODY_BYTES: usize = 32 * 1024;
 pub const MAX_IDS: usize = 1000;
 
 // ANCHOR: settings
-/// All settings, validated at the start, so that invalid ones are reported before any request.
+/// All settings, validated at startup, so invalid ones are reported before any request.
 /// The struct doesn't implement `Debug`, because some settings are secret.
 pub struct Settings {
     /// The address to listen on.
@@ -45,7 +45,7 @@ pub struct DatabaseSettings {
 }
 
 impl Settings {
-    /// Reads the settings. Those that the environment doesn't set get the defaults below.
+    /// Reads the settings. The defaults below apply to optional variables that aren't set.
     ///
     /// # Errors
     /// A variable is invalid. The message is a sentence for the person who set the variable.
@@ -72,8 +72,8 @@ impl Settings {
             .merge(("address", self.address))
             .merge(("port", self.port))
             .merge(("limits.json", MAX_BODY_BYTES))
-            // After SIGTERM no new requests are accepted. Requests in flight have time to wait for a
-            // connection and for the answer to a query; then connections are closed.
+            // After SIGTERM, no new requests are accepted. Requests in flight get enough time to wait
+            // for a database connection and a query result; then connections are closed.
             .merge(("shutdown.grace", in_seconds(2 * self.database.timeout) + 1))
             .merge(("shutdown.mercy", 1))
     }
@@ -102,8 +102,8 @@ fn setting<T>(
 }
 // ANCHOR_END: setting
 
-/// Reads a variable that has no default: a default key would let every reader of this course
-/// use a service whose owner forgot to set one. Errors omit the value, as errors are logged.
+/// Reads a variable without a default: a default key would let every reader of this course
+/// use a service whose owner set no key. Errors omit the value, as errors end up in logs.
 fn secret<T>(variable: &str, read: fn(&str) -> Result<T, Expected>) -> Result<T, String> {
     let text = env::var_os(variable).unwrap_or_default();
     read(text.to_str().unwrap_or_default()).map_err(|expected| {
@@ -134,8 +134,8 @@ fn keys(text: &str) -> Result<Vec<String>, Expected> {
     Ok(keys)
 }
 
-/// Reads a `postgres://` URL. sqlx also accepts other schemes and, in a build without TLS, URLs
-/// that need TLS: the first connection would then fail, and the client would get a 500.
+/// Reads a `postgres://` URL. Checks more than sqlx, which also accepts other schemes and,
+/// without the TLS feature, URLs that need TLS: the first request would then get a 500.
 fn postgres_url(text: &str) -> Result<PgConnectOptions, Expected> {
     let is_postgres = text.starts_with("postgres://") || text.starts_with("postgresql://");
     match text.parse() {
@@ -167,8 +167,8 @@ fn pool_size(text: &str) -> Result<NonZeroU16, Expected> {
 }
 
 // ANCHOR: milliseconds
-/// Reads a time limit. Rejects less than 250 ms, because opening a connection can take as long,
-/// and more than an hour, because the value was probably meant in a different unit.
+/// Reads a time limit. Rejects less than 250 ms, because opening a connection can take that
+/// long, and more than an hour, because the value was probably meant in a different unit.
 fn milliseconds(text: &str) -> Result<Duration, Expected> {
     match text.parse() {
         Ok(limit @ 250..=3_600_000) => Ok(Duration::from_millis(limit)),

@@ -12,7 +12,7 @@ const HUTS: [(&str, u32); 3] = [("larch", 4), ("marmot", 12), ("summit", 2)];
 /// The whole state of the service.
 #[derive(Debug, Default)]
 pub struct Huts {
-    /// In the order of their codes: the first booking has the code `B-1`.
+    /// All bookings, in the order of their codes, starting with `B-1`.
     bookings: Vec<Booking>,
 }
 

@@ -68,7 +68,7 @@ fn cancel(code: &str, huts: &State<Mutex<Huts>>) -> Answer {
 }
 
 // ANCHOR: open
-/// Locks the huts. Ignores poisoning: each rule changes the huts in one step, never halfway.
+/// Locks the huts. Ignores poisoning: a panic can't leave the huts only partly changed.
 fn open(huts: &Mutex<Huts>) -> MutexGuard<'_, Huts> {
     huts.lock().unwrap_or_else(PoisonError::into_inner)
 }

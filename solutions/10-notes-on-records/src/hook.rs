@@ -1,4 +1,4 @@
-//! The hook: another service, notified of each note over plain HTTP, in the hut's own network.
+//! The hook: a service on the hut's own network, notified of each note over plain HTTP.
 
 use std::{io, str::FromStr, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{error::Error, notes::Note, settings::DatabaseSettings};
 
 /// The maximum number of concurrent calls to the hook.
 const PLACES: usize = 4;
-/// How many bytes of the response are read: the status line is enough.
+/// The maximum number of bytes read from the response: the status line is enough.
 const STATUS_LINE: u64 = 64;
 
 /// The address of the hook. The path is a secret, and authorizes this service.
@@ -49,7 +49,7 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// Calls to the hook have the same time limit as the database.
+    /// Calls to the hook have the same time limit as calls to the database.
     pub fn new(url: Option<&HookUrl>, database: &DatabaseSettings) -> Hook {
         Hook {
             url: url.cloned(),

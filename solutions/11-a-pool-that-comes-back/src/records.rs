@@ -43,8 +43,8 @@ impl From<form::Errors<'_>> for Error {
 /// Returns the records with the smallest ids after `after`, at most `limit` of them; 400 if
 /// `after` or `limit` is invalid, 503 if the database doesn't answer.
 ///
-/// Keyset pagination: the page starts at a key, not at an offset. The index leads straight to
-/// the key, however far back it is, and inserted or deleted earlier rows don't shift the page.
+/// Keyset pagination: the page starts after a key, not at an offset. The index leads
+/// straight to any key, and inserting or deleting earlier rows doesn't shift the page.
 #[get("/records?<page..>")]
 pub async fn records(
     _key: ApiKey,
@@ -53,7 +53,7 @@ pub async fn records(
 ) -> Result<Json<Page>, Error> {
     let PageQuery { after, limit } = page?;
 
-    // Fetch one more than requested: if it exists, there is a next page.
+    // Fetch one record more than requested: if it exists, there is a next page.
     let mut records: Vec<Record> = database
         .read(async |connection| {
             sqlx::query_as(

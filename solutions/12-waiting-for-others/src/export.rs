@@ -202,10 +202,10 @@ impl Client {
 // ANCHOR_END: client
 
 // ANCHOR: read
-/// Reads the records after this id and hands them over, until the client has all or is gone.
+/// Reads and hands over the records after this id, until the client has all or disconnects.
 ///
 /// # Errors
-/// The database doesn't return the next rows in time, or the client doesn't take them in time.
+/// The database doesn't return rows in time, or the client doesn't take them in time.
 async fn read(
     mut lent: Lent,
     after: i64,

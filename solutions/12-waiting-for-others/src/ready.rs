@@ -1,4 +1,4 @@
-//! `GET /ready`: readiness, which requires that the database answers and has the schema.
+//! `GET /ready`: the readiness check. The database must answer and have the current schema.
 
 use rocket::{State, get, serde::json::Json};
 use serde::Serialize;

@@ -21,9 +21,9 @@ pub struct PricedRecord {
 // ANCHOR_END: priced-record
 
 // ANCHOR: price
-/// Responds with the record and its price. Otherwise 400 and 404 as for `/read/<id>`, 502 if
-/// the price is missing, 503 if the database doesn't answer or too many requests are waiting for
-/// prices, or 504 if the price takes too long.
+/// Responds with the record and its price. Otherwise answers 400 or 404 like `/read/<id>`,
+/// 502 if the price service fails, 503 if the database doesn't answer or too many requests
+/// are waiting for prices, or 504 if the price takes too long.
 #[get("/price/<id>")]
 pub async fn price(
     _key: ApiKey,

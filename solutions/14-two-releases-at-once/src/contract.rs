@@ -28,7 +28,7 @@ enum Refusal {
     Database(#[from] sqlx::Error),
 }
 
-/// Returns exit code 0 if the old column is gone, otherwise 1 and prints why to standard error.
+/// Exit code 0 if the old column is gone; otherwise 1, with the reason on standard error.
 pub async fn run(settings: &Settings) -> ExitCode {
     match contract(&settings.database.url).await {
         Ok(()) => {
@@ -87,12 +87,12 @@ async fn take_away(connection: &mut PgConnection) -> Result<(), Refusal> {
 // ANCHOR_END: take-away
 
 // ANCHOR: readers
-/// The application names of sessions that people and tools open. None of them needs the column.
+/// Application names of people's and tools' sessions, none of which needs the old column.
 const PEOPLE: [&str; 3] = ["psql", "pg_dump", "workshop"];
 
-/// Fails if any session might still read the old column: all count, except those known not to.
-/// Release 1 sets no application name, and PostgreSQL hides the type of another role's session,
-/// so both count. The server's own sessions, such as autovacuum, have no user and don't count.
+/// Fails unless every session is known not to read the old column. Release 1 sets no
+/// application name, and PostgreSQL hides the type of another role's session, so both
+/// count as readers. Server processes, such as autovacuum, have no user and don't count.
 async fn nobody_reads_it(connection: &mut PgConnection) -> Result<(), Refusal> {
     let readers: Option<String> = sqlx::query_scalar(
         "SELECT string_agg(format('pid %s (%s)', pid, \

@@ -34,17 +34,17 @@ use crate::{
 const PAUSE: Duration = Duration::from_millis(500);
 
 // ANCHOR: migrate
-/// Runs the files in `migrations/`, which are compiled into the program, except those that this
-/// database already has. Then checks that the columns that this release needs exist.
+/// Runs the files in `migrations/`, which are compiled into the program, except those that
+/// this database already has. Then checks for the columns that this release needs.
 ///
-/// A later release may already have migrated. A rollback to this release must remain possible,
-/// so later migrations are ignored. This release fails only if a column that it needs is gone.
+/// A later release may already have migrated. A rollback must remain possible, so later
+/// migrations are ignored. This release fails only if a column that it needs is gone.
 ///
 /// Returns the number of visits that have no time yet.
 ///
-/// `run` first takes a lock in the database: if two instances start at the same time, one waits
-/// for the other. A migration that fails or times out leaves the lock on its connection, so
-/// migrations run on a separate connection, which is closed afterwards.
+/// `run` first takes a lock in the database: if two instances start at the same time, one
+/// waits for the other. A migration that fails or times out leaves the lock on its
+/// connection, so migrations run on a separate connection, which is closed afterwards.
 async fn migrate(
     database: PgConnectOptions,
     from: VisitedFrom,
@@ -158,7 +158,7 @@ impl Schema {
 
 /// Backfills, with retries, until every visit has a time.
 async fn fill(database: PgConnectOptions, limit: Duration) {
-    // No lock timeout here: unlike a migration, this session blocks no other while it waits.
+    // No lock timeout here: unlike a migration, this work blocks no session while it waits.
     let patient = database.options([("lock_timeout", "0")]);
     let attempt = async || {
         timeout(limit, moving::bring_along(&patient))

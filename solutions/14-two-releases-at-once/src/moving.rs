@@ -43,7 +43,7 @@ pub async fn undated(connection: &mut PgConnection) -> sqlx::Result<i64> {
         .await
 }
 
-/// Whether the old column still exists, because the contract step hasn't run yet.
+/// Whether the old column still exists: the contract step drops it.
 ///
 /// # Errors
 /// The database does not answer.

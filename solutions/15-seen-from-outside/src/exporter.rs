@@ -51,7 +51,7 @@ impl HttpClient for OnTheRuntime {
 // ANCHOR_END: on-the-runtime
 
 // ANCHOR: counted
-/// Wraps an exporter, and counts the spans that the collector accepted and those that failed.
+/// Wraps an exporter, and counts the spans that the collector accepted and those it didn't.
 #[derive(Debug)]
 pub struct Counted<E> {
     exporter: E,
@@ -63,7 +63,7 @@ static FAILURES: LazyLock<RateLimit<()>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(30)));
 
 impl<E: SpanExporter> Counted<E> {
-    /// Wraps this exporter. The counter comes from the global meter.
+    /// Wraps this exporter. The counter comes from the global meter provider.
     pub fn new(exporter: E) -> Counted<E> {
         let exported = global::meter("records")
             .u64_counter("otel.sdk.exporter.span.exported")

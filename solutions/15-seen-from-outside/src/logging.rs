@@ -36,7 +36,7 @@ pub fn start(heard: Targets, tracer: SdkTracer) {
         .init();
     rocket_log::listen();
 
-    // Logs panics as errors: without this, a panic would be the only line that isn't JSON.
+    // Logs panics as errors: otherwise, a panic message would be the only line that isn't JSON.
     panic::set_hook(Box::new(|panic| error!("{panic}")));
 }
 

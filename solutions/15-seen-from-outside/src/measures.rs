@@ -1,4 +1,4 @@
-//! The request metrics: how many requests came, how long they took, and how many are active.
+//! The request metrics: the number of requests, their duration, and how many are active.
 
 use std::time::Instant;
 
@@ -13,20 +13,20 @@ use rocket::{
 
 use crate::request_span::route_of;
 
-/// The histogram buckets that the semantic conventions recommend, in seconds.
+/// The histogram bucket boundaries that the semantic conventions recommend, in seconds.
 const SECONDS: [f64; 14] = [
     0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
 ];
 
 // ANCHOR: measures
-/// Measures requests per route, because per path, each id would create a new time series.
+/// Measures requests per route, not per path: each id in a path would add a time series.
 pub struct Measures {
     duration: Histogram<f64>,
     active: UpDownCounter<i64>,
 }
 
 impl Measures {
-    /// Creates the instruments with the global meter.
+    /// Creates the instruments with a meter from the global provider.
     pub fn new() -> Measures {
         let meter = global::meter("records");
         Measures {

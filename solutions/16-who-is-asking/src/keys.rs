@@ -94,7 +94,7 @@ impl Keys {
         // Also set before the fetch: if this request is canceled, the cooldown applies anyway.
         *asked = Some(Instant::now());
         self.fetch().await;
-        // The cooldown starts after the fetch: if that timed out, the waiting requests don't repeat it.
+        // The cooldown starts after the fetch, so waiting requests don't repeat one that timed out.
         *asked = Some(Instant::now());
     }
     // ANCHOR_END: get
@@ -110,8 +110,8 @@ impl Keys {
         }
     }
 
-    /// Renews the keys until the service shuts down. Even in the middle of a fetch, `select!` then
-    /// drops the unfinished future, which closes the connection.
+    /// Renews the keys until the service shuts down. Then `select!` drops the unfinished
+    /// future, even in the middle of a fetch, and so closes the connection.
     async fn renew_until(&self, shutdown: Shutdown) {
         select! {
             () = self.renew() => {}

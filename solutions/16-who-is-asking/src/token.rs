@@ -1,4 +1,4 @@
-//! Verifies an access token: its type, its signature by a key of the issuer, and its claims.
+//! Verifies access tokens: type, signature (with the issuer's keys), and claims.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Accepts tokens from this issuer, for this audience, verified with these keys.
+    /// Accepts tokens from the issuer and for the audience in `settings`, verified with `keys`.
     pub fn new(settings: &TokenSettings, keys: Arc<Keys>) -> Tokens {
         Tokens {
             keys,
@@ -94,7 +94,7 @@ fn is_access_token(typ: &str) -> bool {
 }
 
 // ANCHOR: reason
-/// Maps a library error to one word for the log: its message could repeat parts of the token.
+/// Maps a library error to one word for the log: the error's message could quote the token.
 fn reason(error: &Error) -> Refused {
     Refused::Token(match error.kind() {
         ErrorKind::InvalidAlgorithm => Reason::Algorithm,

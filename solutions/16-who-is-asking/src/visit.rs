@@ -10,8 +10,8 @@ use crate::{
 };
 
 // ANCHOR: visit
-/// Marks a record as visited and responds with it; idempotent. Otherwise 400 if the id isn't a
-/// 32-bit integer, 404 if no record has this id, or 503 if the database doesn't answer.
+/// Marks a record as visited and responds with it; idempotent. Returns 400 if the id isn't
+/// a 32-bit integer, 404 if no record has this id, or 503 if the database doesn't answer.
 #[post("/records/<id>/visit")]
 pub async fn visit(
     _caller: Allowed<WriteRecords>,

@@ -9,25 +9,25 @@ mod qr;
 use std::{ptr, slice, str};
 
 // ANCHOR: border
-/// [`qr_png`] returns this if it can't draw the image: Rust never allocates anything at address 0.
+/// Returned by [`qr_png`] if there is no image: no allocation ever has the address 0.
 const NO_IMAGE: u64 = 0;
 
-/// Allocates memory that the host writes to, and must free with [`qr_free`].
+/// Allocates a buffer for the host to write to. The host must free it with [`qr_free`].
 #[unsafe(no_mangle)]
 pub extern "C" fn qr_alloc(length: usize) -> *mut u8 {
     handed_over(vec![0; length])
 }
 
-/// Draws the QR code of a text. Returns the address of the image in the upper 32 bits, and
+/// Draws the text as a QR code. Returns the address of the image in the upper 32 bits, and
 /// its length in the lower 32 bits. The host must free the image with [`qr_free`].
 ///
 /// # Safety
-/// `text` must not be null, and must point to `length` initialized bytes of one
-/// allocation, which nothing changes or frees before this function returns.
+/// `text` must not be null, and must point to `length` initialized bytes of one allocation.
+/// The bytes must be neither changed nor freed before this function returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qr_png(text: *const u8, length: usize) -> u64 {
-    // SAFETY: the caller guarantees that `text` isn't null, that its `length` bytes are initialized and in one allocation, and
-    // that they don't change while the slice is in use, which is until this function returns.
+    // SAFETY: the caller guarantees that `text` isn't null, that its `length` bytes are
+    // initialized and in one allocation, and that they don't change before `qr_png` returns.
     let text = unsafe { slice::from_raw_parts(text, length) };
     match draw(text) {
         Some(image) => {
@@ -58,7 +58,7 @@ fn handed_over(bytes: Vec<u8>) -> *mut u8 {
 }
 // ANCHOR_END: border
 
-/// The QR code of these bytes, or `None` if they aren't UTF-8 or don't fit into a code.
+/// Draws these bytes as a QR code; `None` if they aren't UTF-8 or don't fit into a QR code.
 fn draw(text: &[u8]) -> Option<Vec<u8>> {
     qr::png(str::from_utf8(text).ok()?).ok()
 }

@@ -14,8 +14,8 @@ use crate::{error::Error, qr, text::Text};
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 // ANCHOR: qrcode
-/// Responds with the QR code as a PNG image. Answers 400 for
-/// an invalid text, and 503 if the image isn't ready in time.
+/// Responds with the QR code as a PNG image. Answers 400 if
+/// the text is invalid, and 503 if the image isn't ready in time.
 #[get("/qrcode")]
 pub async fn qrcode(
     text: Result<Text, Error>,
@@ -31,9 +31,9 @@ pub async fn qrcode(
     }
 }
 
-/// Limits concurrent drawings to two per core. A drawing is CPU-bound, so with many more, all
-/// would be slower, and none would finish earlier. With one per core, the core would be idle
-/// while a permit passes from one request to the next.
+/// Limits concurrent drawings to two per core. Drawing is CPU-bound, so with many more, all
+/// would be slower, and none would finish earlier. With only one per core, a core would be
+/// idle while a permit passes from one request to the next.
 pub struct Drawings {
     places: Arc<Semaphore>,
 }

@@ -1,4 +1,4 @@
-//! The settings of the service, read from environment variables once, at the start.
+//! The settings of the service, read from environment variables once, at startup.
 
 use std::{env, net::IpAddr};
 
@@ -19,7 +19,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings. Those that the environment doesn't set get the defaults below.
+    /// Reads the settings. The defaults below apply to optional variables that aren't set.
     ///
     /// # Errors
     /// A variable is invalid. The message is a sentence for the person who set the variable.
@@ -36,8 +36,8 @@ impl Settings {
         rocket::Config::figment()
             .merge(("address", self.address))
             .merge(("port", self.port))
-            // After SIGTERM, no new requests are accepted. Requests in flight get as much time as they
-            // may wait for an image; then their connections are closed.
+            // After SIGTERM, no new requests are accepted. Requests in flight get a grace period one
+            // second longer than the image timeout; then their connections are closed.
             .merge(("shutdown.grace", TIMEOUT.as_secs() + 1))
             .merge(("shutdown.mercy", 1))
     }

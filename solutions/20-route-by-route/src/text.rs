@@ -8,7 +8,7 @@ use rocket::{
 
 use crate::error::Error;
 
-/// The maximum length in bytes of UTF-8, not characters: a character takes one to four bytes.
+/// The maximum length of the text, in bytes of UTF-8: a character takes one to four bytes.
 pub const MAX_TEXT_BYTES: usize = 512;
 
 // ANCHOR: text
@@ -40,7 +40,7 @@ fn text_of(request: &Request<'_>) -> Result<Text, Error> {
 }
 // ANCHOR_END: text
 
-/// The first parameter of this name, still percent-encoded.
+/// The first query parameter with this name, still percent-encoded.
 fn encoded_parameter<'r>(request: &'r Request<'_>, name: &str) -> Option<&'r RawStr> {
     let query = request.uri().query()?;
     query

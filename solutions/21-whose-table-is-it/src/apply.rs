@@ -83,8 +83,8 @@ async fn apply(to: &mut PgConnection, event: &Event) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Whether the event itself is at fault, so that a retry can't help: its data is
-/// invalid (22), or violates a constraint (23). Every other error is transient.
+/// Whether the event itself is at fault, so that a retry can't help: its data is invalid
+/// or violates a constraint (SQLSTATE classes 22 and 23). Every other error is transient.
 fn is_poison(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.is_some_and(|code| code.starts_with("22") || code.starts_with("23"))

@@ -50,7 +50,7 @@ impl Inbox {
 pub enum Verdict {
     /// Both responses are the same.
     Same,
-    /// Kotlin's own response changed during the comparison, so the comparison has no verdict.
+    /// Kotlin's own response changed during the comparison, so the comparison is inconclusive.
     Moving,
     /// The responses differ, but an event for the record was still waiting to be applied.
     Late,

@@ -13,9 +13,9 @@ use crate::{
     settings::Settings,
 };
 
-/// How long a visit waits for a switch to end.
+/// The maximum time that a visit waits for a switch to end.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The pause before a request is tried again during a switch.
+/// The pause before a request is retried during a switch.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Forwards requests for data that this service doesn't own.
@@ -46,10 +46,10 @@ pub struct Turn<'f> {
 }
 
 impl Turn<'_> {
-    /// Forwards a request. Returns `None` during a switch: the caller should then try this service
-    /// again, which is safe because visits are idempotent.
+    /// Forwards a request. Returns `None` during a switch: the caller should then try this
+    /// service again, which is safe because visits are idempotent.
     ///
-    /// While nobody owns visits, no request is forwarded, even if the other
+    /// While this database names no owner, no request is forwarded, even if the other
     /// service already accepts visits: reads are still answered here.
     ///
     /// # Errors

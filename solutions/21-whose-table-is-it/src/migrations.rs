@@ -31,13 +31,13 @@ const NEEDED: &str = "SELECT id, value, odd, divisible_by_3, visited FROM record
 const FOLLOW: &str = "UPDATE visits_ownership SET owner = 'kotlin', epoch = 1, shared = true \
                       WHERE epoch = 0";
 
-/// Runs the files in `migrations/`, which are compiled into the program, except those that this
-/// database already has. Then checks that the columns that this release needs exist.
+/// Runs the migrations in `migrations/`, which are compiled into the program, except those
+/// that this database already has. Then checks for the columns that this release needs.
 ///
-/// A later release may already have migrated. A rollback to this release must remain possible,
-/// so later migrations are ignored. This release fails only if a column that it needs is gone.
+/// A later release may already have migrated. To keep a rollback possible, later migrations
+/// are ignored. This release fails only if a column that it needs is gone.
 ///
-/// `run` first takes a lock in the database: if two instances start at the same time, one waits
+/// `run` first takes a lock in the database: if two instances start at once, one waits
 /// for the other. A migration that fails or times out leaves the lock on its connection, so
 /// migrations run on a separate connection, which is closed afterwards.
 ///

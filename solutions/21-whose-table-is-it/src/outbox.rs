@@ -14,7 +14,7 @@ pub async fn counts(connection: &mut PgConnection) -> sqlx::Result<(i64, i64)> {
     .await
 }
 
-/// Whether one of the two outboxes has an event for this record that waits to be applied.
+/// Whether either of the two outboxes has a pending event for this record.
 ///
 /// # Errors
 /// One of the databases does not answer.

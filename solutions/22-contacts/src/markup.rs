@@ -1,6 +1,6 @@
 //! Markup: the parts shared by all XML documents that the service writes.
 
-/// The namespaces of WebDAV, of CardDAV and of Apple's calendar server, which many clients ask for.
+/// The namespaces of WebDAV, CardDAV and Apple's calendar server (which many clients use).
 pub const DAV: &str = "DAV:";
 pub const CARDDAV: &str = "urn:ietf:params:xml:ns:carddav";
 pub const CALENDAR_SERVER: &str = "http://calendarserver.org/ns/";
@@ -14,8 +14,8 @@ pub const NAMESPACES: &str = concat!(
 );
 pub const CONTENT_TYPE: &str = "application/xml; charset=utf-8";
 
-/// Escapes a text for an element or an attribute. An XML parser would turn a carriage return into a line feed, so a
-/// carriage return becomes a character reference, and a vCard keeps its line breaks.
+/// Escapes a string for an element or an attribute. Carriage returns become references: an
+/// XML parser would turn them into line feeds, but a vCard has to keep its line breaks.
 pub fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

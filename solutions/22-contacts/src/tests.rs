@@ -20,7 +20,7 @@ use crate::{
     users::Users,
 };
 
-/// The routes, called inside this process, so the tests need no port.
+/// The routes, which the tests call in-process, so no port is needed.
 fn service() -> Router {
     let settings = Settings {
         address: [127, 0, 0, 1].into(),

@@ -75,7 +75,7 @@ fn answered(response: &Response, took: Duration, _: &Span) {
     info!(status, milliseconds, "answered");
 }
 
-/// Responds with 500 when a handler panics: a bug, which the hook in `logging.rs` has logged.
+/// Responds with 500 when a handler panics; the hook in `logging.rs` has logged the panic.
 fn panicked(_: Box<dyn Any + Send>) -> Response {
     problem(StatusCode::INTERNAL_SERVER_ERROR, UNEXPECTED)
 }

@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::{error::Error, outage::is_stale_plan, pool::Pool, schema::Schema, settings::Settings};
 
-/// The time for the database's error to arrive after the statement timeout.
+/// The time allowed for the database's error to arrive after the statement timeout.
 const ON_ITS_WAY: Duration = Duration::from_millis(50);
 
 /// A connection pool, and a time limit for the work on each connection.

@@ -8,7 +8,7 @@ use tracing::error;
 
 use crate::{database::Database, error::Error};
 
-/// The maximum number of keys per transaction. New reports wait for it, so it has to be short.
+/// The maximum number of keys per transaction. A long transaction would delay new reports.
 const BATCH: i64 = 1000;
 
 /// The pauses between two removals: the usual one, and the one after an outage.

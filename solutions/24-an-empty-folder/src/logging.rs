@@ -10,8 +10,8 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-/// Sets up logging. `level` applies only to this service's own lines;
-/// its libraries log only warnings and errors.
+/// Sets up logging. `level` applies only to this service's own log lines;
+/// libraries log only warnings and errors.
 pub fn start(level: LevelFilter) {
     to(level, io::stderr).init();
     panics();

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 pub enum Wrong {
     /// It isn't JSON.
     Malformed(String),
-    /// It's JSON, but not of the expected shape.
+    /// The body is JSON, but doesn't have the expected shape.
     Unusable(String),
 }
 

@@ -51,7 +51,7 @@ pub async fn open_reports(
         let detail = "after must be 0 or more, and limit 1 to 100";
         return Err(refused(StatusCode::BAD_REQUEST, detail));
     }
-    // Fetch one more than requested: if it exists, there is a next page.
+    // Fetch one record more than requested: if it exists, there is a next page.
     let mut reports: Vec<Report> = service
         .database
         .read(async |connection| {

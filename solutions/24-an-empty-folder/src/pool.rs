@@ -15,7 +15,7 @@ use tokio::{
 
 use crate::error::Error;
 
-/// A connection used within this time is lent again without a ping.
+/// A connection that was last used less than this long ago is lent again without a ping.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// The maximum age of a connection: sessions use more memory over time, and servers can move.

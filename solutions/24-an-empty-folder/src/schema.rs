@@ -18,8 +18,8 @@ use tracing::{error, warn};
 
 use crate::outage::is_outage;
 
-/// The time limit for an attempt: building an index on many reports can take long. The database
-/// has the same time limit, so no session is left behind.
+/// The time limit for an attempt: building an index on many reports can take a long time.
+/// The database has the same time limit, so no session is left behind.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
 /// How long an attempt waits for a connection, and the pause before the next attempt.
@@ -32,7 +32,7 @@ const NEEDED: [&str; 2] = [
     "SELECT client, key, report_id, tag, kind, text, reported_at FROM idempotency_keys LIMIT 0",
 ];
 
-/// The state of the schema. The service starts without waiting until the schema is up to date.
+/// The state of the schema. The service starts even if the schema isn't up to date yet.
 #[derive(Clone, Default)]
 pub struct Schema {
     up_to_date: Arc<AtomicBool>,

@@ -23,7 +23,7 @@ use tokio_io_timeout::TimeoutStream;
 
 use crate::settings::Settings;
 
-/// The grace period in which requests in flight can still receive bodies and use the database.
+/// The grace period in which requests in flight can read their bodies and use the database.
 const GRACE: Duration = Duration::from_secs(4);
 
 /// The maximum number of open connections. Further clients wait to be accepted.

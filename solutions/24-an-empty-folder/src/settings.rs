@@ -1,4 +1,4 @@
-//! The settings, read from environment variables once, at the start.
+//! The settings, read from environment variables once, at startup.
 
 use std::{
     env,

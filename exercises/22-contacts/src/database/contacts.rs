@@ -4,7 +4,7 @@ use sqlx::{Connection, FromRow, PgConnection};
 
 use crate::{database::sync, http::conditions::Condition};
 
-/// A stored contact. Its vCard is only read on request.
+/// A stored contact. Its vCard is read only on request.
 #[derive(FromRow)]
 pub struct Contact {
     pub name: String,
@@ -103,7 +103,7 @@ pub enum Put {
     Replaced,
     /// Nothing was changed: the request's condition doesn't hold.
     ConditionFailed,
-    /// Nothing was changed: another contact in the book has the UID, or this one has another.
+    /// Nothing was changed: the UID is taken in this book, or the contact has a different UID.
     UidConflict,
 }
 
@@ -141,7 +141,7 @@ async fn write(
     if replace(transaction, contact, revision, condition).await? {
         return Ok(Put::Replaced);
     }
-    // A contact that doesn't exist has no tag, so `If-Match` can't hold.
+    // A contact that doesn't exist has no entity tag, so `If-Match` can't hold.
     if condition.if_match.is_none() && create(transaction, contact, revision).await? {
         return Ok(Put::Created);
     }

@@ -11,7 +11,7 @@ use crate::error::dav::DavError;
 /// A user's address book.
 #[derive(Debug, FromRow)]
 pub struct Book {
-    /// The identity of the book. A recreated database assigns a new one, because its revisions start again at 0.
+    /// The book's identity. A recreated database assigns a new one: revisions restart at 0.
     pub life: String,
     /// The number of the book's last change.
     pub revision: i64,

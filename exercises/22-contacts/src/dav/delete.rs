@@ -13,7 +13,7 @@ use crate::{
     users::User,
 };
 
-/// Answers 204, 404 if no contact has this name, and 412 if the client expects a different version.
+/// Answers 204 on success, 404 for an unknown name, and 412 for an unexpected version.
 pub async fn delete(
     service: &Service,
     user: &User,

@@ -55,7 +55,7 @@ enum What {
 }
 
 impl Asked {
-    /// Parses the requested properties of a PROPFIND or a report; all properties if it lists none.
+    /// Parses the properties that a PROPFIND or a report requests: all if none are listed.
     ///
     /// # Errors
     /// The request names too many properties, or their names are too long.
@@ -287,7 +287,7 @@ impl Described<'_> {
         is_readable.then(|| markup::escaped(vcard))
     }
 
-    /// The attributes of a property's element: the version of a 4.0 vCard. Without attributes, a vCard is a 3.0 card.
+    /// The attributes of a property's element. Only a 4.0 vCard has any: the default is 3.0.
     pub fn attributes(&self, name: &Name) -> &'static str {
         let vcard = self.contact().and_then(|contact| contact.vcard.as_deref());
         match (name.local.as_str(), vcard) {

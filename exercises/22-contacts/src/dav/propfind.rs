@@ -29,10 +29,10 @@ pub enum Depth {
 }
 
 impl Depth {
-    /// Reads the `Depth` header. There is nothing below a contact, so `infinity` is fine for one.
+    /// Reads the `Depth` header. A contact has nothing below it, so `infinity` is fine there.
     ///
     /// # Errors
-    /// The header is invalid, or is missing or `infinity`: no client needs all of a large book at once.
+    /// The header is invalid, missing or `infinity`: no client needs a large book all at once.
     fn of(headers: &HeaderMap, resource: &Resource) -> Result<Depth, Error> {
         let depth = headers
             .get("depth")
@@ -139,7 +139,7 @@ impl Found {
             Resource::Home if children => Found::Home(Some(open_book().await?)),
             Resource::Home => Found::Home(None),
             Resource::Book if children => {
-                // Read the book first: a change between the reads is then synced again, rather than missed.
+                // Reads the book first: a change between the two reads is then synced again, not missed.
                 let book = open_book().await?;
                 let all = async |connection: &mut _| contacts::all(connection, user.name()).await;
                 Found::Book(book, service.database.read(all).await?)

@@ -17,14 +17,14 @@ use crate::{
     vcard::{self, Card},
 };
 
-/// The maximum size of a vCard, in bytes: a photo can have a few hundred kilobytes, a third more in Base64.
+/// The maximum size of a vCard, in bytes: room for a photo of several hundred KB in Base64.
 pub const MAX_VCARD_BYTES: usize = 1 << 20;
 
-/// Answers 201 for a new contact and 204 for an existing one, with its entity tag. Nothing changes if the body is
-/// invalid (403, 413, 415), the condition doesn't hold (412), or a UID would be duplicated or changed (409).
+/// Answers 201 (new contact) or 204 (existing), with the entity tag. Refuses invalid bodies
+/// (403, 413, 415), failed conditions (412), and duplicate or changed UIDs (409).
 ///
-/// A client that sends no condition overwrites the contact. The service could refuse that with 428. But widely used programs
-/// (Thunderbird) send no condition, and their users would lose every edit instead of a few.
+/// Without a condition, a PUT overwrites the contact. Refusing it (428) would cost users of
+/// programs that send no condition, such as Thunderbird, every edit instead of a few.
 pub async fn put(
     service: &Service,
     user: &User,
@@ -70,7 +70,7 @@ pub async fn put(
         Put::ConditionFailed => return Err(Error::ConditionFailed),
         Put::UidConflict => return Err(uid_conflict(service, user, name, &uid).await?.into()),
     };
-    // A client assumes that the tag belongs to the exact bytes that it sent.
+    // Omitted if the text changed: a client assumes that the tag belongs to the bytes it sent.
     let etag = is_as_sent.then_some((ETAG, etag));
     Ok((status, AppendHeaders(etag)).into_response())
 }

@@ -1,4 +1,4 @@
-//! `If-Unmodified-Since`: a date instead of a tag, for clients that keep no tags.
+//! `If-Unmodified-Since`: a date instead of an entity tag, for clients that keep no tags.
 
 use axum::http::{HeaderMap, header::IF_UNMODIFIED_SINCE};
 
@@ -10,11 +10,11 @@ use crate::{
     users::User,
 };
 
-/// The condition for changing this contact. A date is translated into the current tag, if the contact hasn't changed since
-/// then, so that the write compares only tags. `If-Match` is more exact, and overrides the date.
+/// The condition for changing this contact. A date is replaced with the contact's current
+/// tag, so the write compares only tags. `If-Match` is more exact, and overrides the date.
 ///
 /// # Errors
-/// The contact has changed since the date, a header is invalid, or the database does not answer.
+/// The contact is newer than the date, a header is invalid, or the database doesn't answer.
 pub async fn condition(
     service: &Service,
     user: &User,

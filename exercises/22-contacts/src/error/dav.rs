@@ -23,13 +23,13 @@ pub enum DavError {
     ValidSyncToken,
     /// The client asks for a sync of infinite depth, but a book contains no collections.
     SyncTraversal,
-    /// The vCard's media type or version isn't supported, or a different format is requested.
+    /// The media type or version of the vCard that is sent or requested isn't supported.
     SupportedAddressData,
     /// The body is not exactly one vCard with a version and a UID.
     ValidAddressData,
     /// The vCard is larger than the limit.
     MaxResourceSize,
-    /// The contact at this path already has the UID, or its own UID, which is fixed, would change.
+    /// The contact at this path already has the UID, or the request would change its fixed UID.
     NoUidConflict(String),
 }
 

@@ -40,7 +40,7 @@ pub enum Error {
     /// The requested record doesn't exist.
     #[error("{0}")]
     NotFound(&'static str),
-    /// The path doesn't support the request's method, only these.
+    /// The path doesn't support the request's method, only the methods listed here.
     #[error("this path does not support that method")]
     MethodNotAllowed(&'static str),
     /// The client did not send its body in time.
@@ -123,12 +123,12 @@ impl Error {
     }
 }
 
-/// In an outage all requests fail the same way: one log line per second and reason is enough.
+/// During an outage all requests fail the same way: one line a second per reason is enough.
 static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
-/// Lets handlers return an `Error`. The response contains no details of the database, because its SQL, hosts and users
-/// are internal, and the client must not see them.
+/// Lets handlers return an `Error`. The response contains no details from the database:
+/// clients must not see SQL, host names or user names.
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         self.log();
@@ -184,7 +184,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the cause is the database, so that a retry may succeed, rather than the query.
+/// Whether the cause is the database rather than the query, so that a retry may succeed.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         // The next attempt prepares the statement for the new schema.

@@ -47,7 +47,7 @@ pub fn date(headers: &HeaderMap, name: &HeaderName) -> Option<i64> {
     i64::try_from(since_1970.as_secs()).ok()
 }
 
-/// Whether a header's tags include this one; `*` includes any.
+/// Whether a header's tags include this one; `*` matches any tag.
 pub fn names(tags: &[String], etag: &str) -> bool {
     tags.iter().any(|tag| tag == "*" || tag == etag)
 }

@@ -30,7 +30,7 @@ pub fn around(routes: Router) -> Router {
     routes.layer(layers)
 }
 
-/// Removes an unusable id: the next layer adopts any id from the client, and logs contain it.
+/// Removes an unusable id: the next layer would adopt it, and it would end up in the logs.
 fn without_an_unusable_id(mut request: Request) -> Request {
     let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
     let id = request.headers().get(HEADER).map(|id| id.as_bytes());
@@ -40,7 +40,7 @@ fn without_an_unusable_id(mut request: Request) -> Request {
     request
 }
 
-/// The span of a request, which adds the id to every line that is logged while it is handled.
+/// The span of a request: every line that is logged inside the span has the request id.
 fn span(request: &Request) -> Span {
     let id = request.headers().get(HEADER);
     let request_id = id.and_then(|id| id.to_str().ok()).unwrap_or_default();

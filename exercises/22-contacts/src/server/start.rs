@@ -31,8 +31,8 @@ const MAX_CONNECTIONS: u32 = 1024;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 // ANCHOR: serve
-/// Serves these routes until SIGTERM or Ctrl-C, then accepts no more connections. A request in flight can still wait for its
-/// body, and twice for a database connection and a query on it; after that, connections are closed.
+/// Serves these routes until SIGTERM or Ctrl-C, then accepts no more connections. The grace
+/// period allows for a body and two queries, each with its wait for a database connection.
 pub async fn serve(routes: Router, settings: &Settings) -> ExitCode {
     let address = SocketAddr::new(settings.address, settings.port);
     let mut listener = match TcpListener::bind(address).await {
@@ -66,7 +66,7 @@ pub async fn serve(routes: Router, settings: &Settings) -> ExitCode {
     }
     drop((listener, stop));
     let grace = body::PATIENCE + 4 * settings.database.timeout + Duration::from_secs(1);
-    // All permits are free once every connection has ended. After the grace period, the rest are dropped.
+    // All permits are free once all connections end. After `grace`, the open ones are dropped.
     let _ = timeout(grace, places.acquire_many(MAX_CONNECTIONS)).await;
     ExitCode::SUCCESS
 }

@@ -17,7 +17,7 @@ use crate::{
     settings::DatabaseSettings,
 };
 
-/// The time for the database's error to arrive after the statement timeout.
+/// The time allowed for the database's error to arrive after the statement timeout.
 const ON_ITS_WAY: Duration = Duration::from_millis(50);
 
 // ANCHOR: database
@@ -33,7 +33,7 @@ impl Database {
     pub fn new(settings: &DatabaseSettings) -> Database {
         let limit = settings.timeout;
         // The database cancels a query shortly before we give up, so the query has ended and the
-        // connection is still good. Otherwise queries whose client has gone would keep running.
+        // connection is still good. Otherwise, queries of disconnected clients would keep running.
         let statement_timeout = (limit - ON_ITS_WAY).as_millis();
         let options = settings
             .url
@@ -75,11 +75,11 @@ impl Database {
     }
 
     // ANCHOR: read
-    /// Like [`Database::run`], for `work` that only reads, so a retry is safe: if the schema has
-    /// changed since the statement was prepared, the statement is prepared again.
+    /// Like [`Database::run`], but for `work` that only reads, so a retry is safe: if the
+    /// schema has changed since a statement was prepared, prepares it again and retries `work`.
     ///
     /// # Errors
-    /// As for [`Database::run`].
+    /// The same as for [`Database::run`].
     pub async fn read<T>(
         &self,
         work: impl AsyncFnOnce(&mut PgConnection) -> sqlx::Result<T> + Copy,

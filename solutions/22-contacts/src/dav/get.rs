@@ -53,7 +53,7 @@ fn holds(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool 
     }
 }
 
-/// Whether the client has this version: by `If-None-Match`, or else by `If-Modified-Since`.
+/// Whether the client has this version, per `If-None-Match` or else `If-Modified-Since`.
 fn is_known(condition: &Condition, headers: &HeaderMap, contact: &Contact) -> bool {
     if headers.contains_key(IF_NONE_MATCH) {
         return conditions::names(&condition.if_none_match, &contact.etag);

@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 1 << 20;
 const MAX_NODES: u32 = 20_000;
 /// The maximum number of attributes per element: roxmltree compares each with the others.
 const MAX_ATTRIBUTES: usize = 100;
-/// The maximum number of declared prefixes: each element that declares one makes roxmltree compare all those in scope.
+/// The maximum number of declared prefixes: each declaration is compared with all in scope.
 const MAX_PREFIXES: usize = 100;
 /// The maximum nesting depth of elements.
 const MAX_DEPTH: usize = 32;
@@ -28,7 +28,7 @@ const MAX_DEPTH: usize = 32;
 /// Reads the body of a request as a string; `None` if it is empty.
 ///
 /// # Errors
-/// The declared type isn't XML in UTF-8 (415), the body is too large (413), or not UTF-8 (400).
+/// The type isn't XML in UTF-8 (415), or the body is too large (413) or isn't UTF-8 (400).
 pub async fn read_body(headers: &HeaderMap, body: Body) -> Result<Option<String>, Error> {
     let bytes = body::read(headers, body, MAX_BYTES).await?;
     if bytes.trim_ascii().is_empty() {
@@ -86,7 +86,7 @@ pub fn read(text: &str) -> Result<Document<'_>, Error> {
 }
 // ANCHOR_END: read
 
-/// Whether a prefix is undeclared (`xmlns:a=""`), which the standard forbids but roxmltree accepts.
+/// Whether a node undeclares a prefix (`xmlns:a=""`): forbidden, but roxmltree accepts it.
 fn takes_back_prefix(node: &Node) -> bool {
     node.namespaces()
         .any(|namespace| namespace.name().is_some() && namespace.uri().is_empty())

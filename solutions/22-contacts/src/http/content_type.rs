@@ -31,8 +31,8 @@ impl<'a> ContentType<'a> {
     }
 }
 
-/// Whether a text in this declared encoding can be read as UTF-8. Clients use many names for encodings, such as
-/// `utf8` and `us-ascii`, so names are looked up as in browsers. ASCII is the same in nearly all encodings.
+/// Whether text in this encoding can be read as UTF-8. Clients write `utf8`, `us-ascii` and
+/// more, so names are looked up as in browsers. ASCII is the same in nearly all encodings.
 pub fn is_utf8(encoding: &str, text: &[u8]) -> bool {
     let name = encoding.trim().trim_matches(['"', '\'']);
     match Encoding::for_label(name.as_bytes()) {

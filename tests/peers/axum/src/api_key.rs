@@ -35,7 +35,7 @@ impl ApiKeys {
 }
 
 // ANCHOR: guard
-/// The proof that a request has a valid key: a handler that takes one runs only then.
+/// Proof of a valid key: a handler that takes an `ApiKey` only runs if the request has one.
 pub struct ApiKey(());
 
 impl<S: Send + Sync> FromRequestParts<S> for ApiKey

@@ -1,4 +1,4 @@
-//! The caller: the extractor that lets a request pass with a token that has a scope, or with a key, which has all of them.
+//! The extractor for callers: requires a token with a given scope, or a key for all scopes.
 
 use std::marker::PhantomData;
 
@@ -14,7 +14,7 @@ use crate::{
     token::{Refusal, Tokens},
 };
 
-/// A scope that a handler asks for.
+/// A scope that a handler requires.
 pub trait Scope {
     const NAME: &'static str;
 }
@@ -31,7 +31,7 @@ impl Scope for Write {
 }
 
 // ANCHOR: allowed
-/// The proof that a request is allowed what this scope stands for: a handler that takes one runs only then.
+/// Proof of a scope: a handler that takes an `Allowed<S>` only runs if the caller has `S`.
 pub struct Allowed<S>(PhantomData<S>);
 
 impl<S: Scope, State: Send + Sync> FromRequestParts<State> for Allowed<S>
@@ -46,7 +46,7 @@ where
             ApiKey::from_request_parts(parts, state).await?;
             return Ok(Allowed(PhantomData));
         };
-        // A token that is there decides alone: a key beside it rescues no wrong one.
+        // If there is a token, it alone decides: a valid key doesn't make up for an invalid token.
         let Some(token) = bearer_token(parts)? else {
             let key = ApiKey::from_request_parts(parts, state).await;
             return key
@@ -71,7 +71,7 @@ where
     }
 }
 
-/// The token in the header; none where there is another scheme, or nothing.
+/// The bearer token, or `None` if the header is missing or has a different scheme.
 fn bearer_token(parts: &Parts) -> Result<Option<&str>, Error> {
     let mut given = parts.headers.get_all(AUTHORIZATION).iter();
     let Some(first) = given.next() else {

@@ -26,7 +26,7 @@ use crate::{
 #[derive(Clone)]
 pub struct Database {
     pool: PgPool,
-    /// How many requests wait for a connection: sqlx doesn't tell.
+    /// The number of requests that wait for a connection, which sqlx doesn't expose.
     waiting: Arc<AtomicI64>,
     limit: Duration,
 }
@@ -36,17 +36,17 @@ impl Database {
     /// while the database is down.
     pub fn new(settings: &Settings) -> Database {
         let limit = settings.database_timeout;
-        // The database cancels a query when our time limit ends. Otherwise it would keep running
-        // queries whose client has gone, on connections that the pool no longer counts.
+        // The database cancels a query when our time limit expires. Otherwise the database would
+        // keep running queries whose client has gone, on connections the pool no longer counts.
         let statement_timeout = limit.as_millis();
         let options = settings
             .database
             .clone()
             .options([("statement_timeout", statement_timeout)])
-            // Slow statements aren't logged: exports are always slow, and the time limit ends all others.
+            // Slow statements aren't logged: exports are always slow, and all others have a time limit.
             .disable_statement_logging();
-        // Before the pool lends a connection it asks the database whether it is still good, and again
-        // when it comes back. Each costs a round trip; `test_before_acquire` is the first.
+        // The pool pings a connection before lending it, and again when it is returned. Each ping
+        // costs a round trip; `test_before_acquire` controls the first one.
         let pool = PgPoolOptions::new()
             .max_connections(settings.database_pool_size.get().into())
             .acquire_timeout(limit)
@@ -60,11 +60,11 @@ impl Database {
         }
     }
 
-    /// Lends a connection to `work`, and returns it to the pool. `summary` says in two or three words what the work is: all of it
-    /// that others may see.
+    /// Lends a connection to `work`, and returns it to the pool. `summary` describes the work
+    /// in two or three words; nothing else about the work is exposed.
     ///
     /// # Errors
-    /// There is no connection within the time limit, `work` takes longer than the time limit, or
+    /// No connection becomes free within the time limit, `work` exceeds the time limit, or
     /// `work` fails.
     pub async fn run<T>(
         &self,
@@ -94,11 +94,11 @@ impl Database {
         }
     }
 
-    /// Like [`Database::run`], for `work` that only reads, so a retry is safe: if the schema has
-    /// changed since the statement was prepared, the statement is prepared again.
+    /// Like [`Database::run`], but for `work` that only reads, so a retry is safe: if the
+    /// schema has changed since a statement was prepared, prepares it again and retries `work`.
     ///
     /// # Errors
-    /// As for [`Database::run`].
+    /// The same as for [`Database::run`].
     pub async fn read<T>(
         &self,
         summary: &'static str,
@@ -127,10 +127,10 @@ impl Database {
     }
 
     /// Lends a connection without a time limit, for a query with many rows. The connection is
-    /// closed afterwards: reusing it would mean first reading all remaining rows to discard them.
+    /// closed afterwards: before reusing it, the pool would have to read all remaining rows.
     ///
     /// # Errors
-    /// No connection becomes available within the pool's limit, or the database doesn't answer.
+    /// The acquire timeout expires, or the database doesn't answer.
     pub async fn connection_for_many_rows(&self) -> Result<PoolConnection<Postgres>, Error> {
         let mut connection = self.lend().await?;
         connection.close_on_drop();
@@ -155,7 +155,7 @@ impl Database {
     }
 }
 
-/// The span of a query. Its text is in no attribute: it may be long, and others would read it.
+/// The span of a query, without the SQL: it can be long, and others can read the telemetry.
 pub fn query_span(summary: &'static str) -> Span {
     info_span!(
         "query",
@@ -166,7 +166,7 @@ pub fn query_span(summary: &'static str) -> Span {
     )
 }
 
-/// A request that waits, until it has its connection or gives up.
+/// A guard that counts a request as waiting, until it gets a connection or gives up.
 struct Waiting<'a>(&'a AtomicI64);
 
 impl Waiting<'_> {

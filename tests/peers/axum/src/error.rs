@@ -29,22 +29,22 @@ pub enum Error {
     /// The key is missing or wrong.
     #[error("a valid API key is required, in the header X-API-Key or the query parameter api_key")]
     Unauthorized,
-    /// There is neither a token nor a key, or a wrong key.
+    /// There is no token, and the API key is missing or wrong.
     #[error(
         "an access token is required, in the header Authorization, or a valid API key, in the header X-API-Key or the query \
          parameter api_key"
     )]
     NoCredentials,
-    /// The token is wrong. Whatever it is, the client is told the same.
+    /// The token is invalid. The response is the same for every reason.
     #[error("the access token is not valid")]
     TokenRefused,
-    /// The token is right, and does not allow this.
+    /// The token is valid, but lacks this scope.
     #[error("the access token lacks the scope {0}")]
     ScopeMissing(&'static str),
-    /// Two headers, or one without a token.
+    /// There is more than one `Authorization` header, or one without a token.
     #[error("the header Authorization must be there once, with one token")]
     NotOneToken,
-    /// There is no key to judge a token by.
+    /// No key is available to verify tokens with.
     #[error("the keys of the issuer are not available")]
     KeysUnavailable,
     /// The client has sent an invalid value.
@@ -68,7 +68,7 @@ pub enum Error {
     /// The requested record doesn't exist.
     #[error("{0}")]
     NotFound(String),
-    /// The path is there, for other methods.
+    /// The path exists, but doesn't support this method.
     #[error("this path does not support that method")]
     MethodNotAllowed,
     /// The maximum number of exports is already running.
@@ -107,17 +107,17 @@ pub enum Error {
 enum Log {
     /// Not logged, because the response already contains the whole reason.
     Nothing,
-    /// May be transient. During an outage all requests fail the same way, so only some are logged.
+    /// The error may be transient. Logged at a limited rate: in an outage, all requests fail.
     Warning,
     /// The error is a bug in this service.
     Error,
 }
 
 impl Error {
-    /// The status of the response, how the error is logged, and the text for the client.
+    /// The status of the response, how the error is logged, and the detail for the client.
     ///
-    /// Details from the database appear only in the log: clients must not see SQL, host names or
-    /// user names.
+    /// Details from the database appear only in the log: clients must not see SQL, host names
+    /// or user names.
     fn becomes(&self) -> (StatusCode, Log, String) {
         let text = self.to_string();
         match self {
@@ -153,7 +153,7 @@ impl Error {
         }
     }
 
-    /// How the client may prove who asks (RFC 6750, 3).
+    /// The `WWW-Authenticate` challenges for the client (RFC 6750, section 3).
     fn challenges(&self) -> Vec<HeaderValue> {
         let of_a_scope;
         let challenges: &[&str] = match self {
@@ -193,7 +193,7 @@ impl Error {
     }
 }
 
-/// In an outage all requests fail the same way: one log line per second and reason is enough.
+/// During an outage all requests fail the same way: one line a second per reason is enough.
 static WARNINGS: LazyLock<RateLimit<Discriminant<Error>>> =
     LazyLock::new(|| RateLimit::new(Duration::from_secs(1)));
 
@@ -252,7 +252,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// Whether the cause is the database, so that a retry may succeed, rather than the query.
+/// Whether the cause is the database rather than the query, so that a retry may succeed.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         // The next attempt prepares the statement for the new schema.

@@ -29,7 +29,7 @@ use crate::{
 /// The approximate number of bytes that are sent at once.
 const CHUNK: usize = 64 * 1024;
 
-/// How many exports may run, and how long one waits: each keeps a connection until it ends.
+/// The limits for exports: how many can run, as each holds a connection, and for how long.
 #[derive(Clone)]
 pub struct Exports {
     permits: Arc<Semaphore>,
@@ -67,13 +67,13 @@ impl Exports {
     }
 }
 
-/// Answers the records after an id, or all of them, ordered by id; 503 when the database does not
-/// answer, or too many exports run already.
+/// Responds with the records after an id, or all of them, ordered by id; 503 if the
+/// database does not answer or too many exports are already running.
 ///
-/// The rows are read in a task of their own. It waits while the client is slow, so there are never
-/// more than a few chunks in memory; it gives up when the client takes none for too long, and when the
-/// deadline has come. When the client goes, hyper drops the body, and with it `chunks`: the task ends,
-/// and so does its query.
+/// The rows are read in a task of their own. The task waits while the client is slow, so
+/// only a few chunks are in memory. It gives up at the deadline, or if the client takes no
+/// data for too long. When the client disconnects, hyper drops the body, and with it
+/// `chunks`: the task then ends, and so does its query.
 pub async fn export(
     _caller: Allowed<Read>,
     After(after): After,
@@ -101,7 +101,7 @@ pub async fn export(
 
     // Wait for the first rows: an error can set the status only before the response has started.
     let first = reading.next().await.transpose()?;
-    // hyper asks for the rest when the span of the request has been left.
+    // hyper polls for the rest only after the request's span has been exited.
     let span = Span::current();
     let rest = stream::unfold((reading, span), async |(mut reading, span)| {
         let chunk = reading.next().await?;
@@ -167,10 +167,10 @@ impl Client {
     }
 }
 
-/// Reads the records after this id and hands them over, until the client has all or is gone.
+/// Reads and hands over the records after this id, until the client has all or disconnects.
 ///
 /// # Errors
-/// The database doesn't return the next rows in time, or the client doesn't take them in time.
+/// The database doesn't return rows in time, or the client doesn't take them in time.
 async fn read(
     mut connection: PoolConnection<Postgres>,
     after: i64,

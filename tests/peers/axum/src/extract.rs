@@ -1,4 +1,4 @@
-//! What handlers take out of a request. Where axum's own extractors reject in plain text, these reject with a problem.
+//! Extractors that reject with problem details; axum's own ones reject with plain text.
 
 use axum::{
     Json,
@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 use crate::{error::Error, settings::SENDING};
 
-/// The parameters of a query, decoded, in their order.
+/// The decoded query parameters, in their original order.
 pub type Parameters = Vec<(String, String)>;
 
-/// The first parameter of this name: that is the one that counts.
+/// The first parameter with this name; any others are ignored.
 pub fn first<'a>(parameters: &'a Parameters, name: &str) -> Option<&'a str> {
     let mut parameters = parameters.iter();
     let (_, value) = parameters.find(|(found, _)| found == name)?;
@@ -37,7 +37,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
 }
 // ANCHOR_END: id
 
-/// The page that a client asks for: the id before its first record, and the most records on it.
+/// The page that a client requests: at most `limit` records, with ids greater than `after`.
 pub struct PageQuery {
     pub after: i32,
     pub limit: u16,
@@ -85,20 +85,20 @@ impl<S: Send + Sync> FromRequestParts<S> for After {
     }
 }
 
-/// A body that is a JSON object, and comes in time as a whole. Of members with the same name the last one counts.
+/// A JSON object, received within the time limit. If names repeat, the last member counts.
 pub struct JsonObject<T>(pub T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonObject<T> {
     type Rejection = Error;
 
     async fn from_request(request: Request, state: &S) -> Result<JsonObject<T>, Error> {
-        // Read as a whole first: what is wrong with its shape may come before what is no JSON.
+        // Parsed as a `Value` first: otherwise, a wrong shape could hide a later syntax error.
         let body = Json::<Value>::from_request(request, state);
         let Ok(body) = timeout(SENDING, body).await else {
             return Err(Error::RequestTooSlow);
         };
         let Json(json) = body?;
-        // By itself serde takes a list for a struct as well, its first element for the first field.
+        // By itself, serde would also accept an array of the field values.
         if !json.is_object() {
             return Err(Error::UnusableBody);
         }

@@ -1,4 +1,4 @@
-//! The issuer's keys: fetched, kept, renewed by a task that ends with the service, and given up when they are too old.
+//! The issuer's keys: cached until they expire, and renewed by a task until shutdown.
 
 use std::{
     collections::HashMap,
@@ -23,13 +23,13 @@ use tracing::warn;
 
 use crate::settings::KeySettings;
 
-/// The largest answer of the issuer that is read: room for more than a hundred keys.
+/// The maximum size of a response from the issuer: enough for more than a hundred keys.
 const MAX_SET_BYTES: usize = 64 * 1024;
 
-/// A shorter key of RSA signs nothing (RFC 7518, 3.3).
+/// The minimum size of an RSA key, in bits (RFC 7518, section 3.3).
 const MIN_RSA_BITS: usize = 2048;
 
-/// A key for signatures by one algorithm: the key says by which, and no token does.
+/// A key for verifying signatures. The algorithm comes from the key, never from the token.
 pub struct IssuerKey {
     pub algorithm: Algorithm,
     pub key: DecodingKey,
@@ -37,10 +37,10 @@ pub struct IssuerKey {
 
 type Keys = HashMap<String, Arc<IssuerKey>>;
 
-/// There is no key to judge a token by.
+/// No key is available to verify tokens with.
 pub struct KeysUnavailable;
 
-/// Why a fetch changes nothing.
+/// The reason why a fetch failed.
 #[derive(Debug, Error)]
 enum FetchError {
     #[error("{0}")]
@@ -54,20 +54,20 @@ enum FetchError {
 }
 
 // ANCHOR: issuer-keys
-/// Knows the issuer's keys. A token of a known key never waits for the issuer.
+/// A cache of the issuer's keys. A token with a known key id never waits for the issuer.
 pub struct IssuerKeys {
     client: Client,
     settings: KeySettings,
     known: RwLock<Option<(Arc<Keys>, Instant)>>,
-    /// When an unknown id has last caused a fetch. Held during each fetch: they are made one after the other, so that none replaces
-    /// what a newer one has brought.
+    /// When an unknown id last caused a fetch. Locked during every fetch, so that fetches run
+    /// one at a time, and an older response can't replace a newer one.
     asked_at: Mutex<Option<Instant>>,
     is_closed: AtomicBool,
     closing: watch::Sender<()>,
 }
 
 impl IssuerKeys {
-    /// Begins to fetch the keys, again and again, in a task.
+    /// Starts a task that fetches the keys periodically.
     pub fn keep(settings: KeySettings) -> reqwest::Result<Arc<IssuerKeys>> {
         let client = Client::builder()
             .no_proxy()
@@ -101,13 +101,13 @@ impl IssuerKeys {
         Ok(keys)
     }
 
-    /// The key with this id, or none when the issuer has none. An id that isn't known may be that of a new key: then this asks the
-    /// issuer, and waits for the answer, but not for long.
+    /// The key with this id, or `None` if the issuer has no such key. An unknown id may belong
+    /// to a new key, so the method then fetches the keys again, with a short time limit.
     pub async fn with_id(&self, id: &str) -> Result<Option<Arc<IssuerKey>>, KeysUnavailable> {
         if let Some(key) = self.in_force().and_then(|keys| keys.get(id).cloned()) {
             return Ok(Some(key));
         }
-        // Who comes while others wait has their answer. Given up, the fetch is made again in the background.
+        // Requests that wait here share one fetch. After a timeout, the background task retries it.
         let _elapsed = timeout(self.settings.timeout, self.ask(id)).await;
         match self.in_force() {
             Some(keys) if !keys.is_empty() => Ok(keys.get(id).cloned()),
@@ -115,7 +115,7 @@ impl IssuerKeys {
         }
     }
 
-    /// Asks the issuer, at most once per cooldown: anyone can send ids that nobody knows.
+    /// Fetches the keys, at most once per cooldown: anyone can send tokens with unknown ids.
     async fn ask(&self, id: &str) {
         let asked_at = self.asked_at.lock().await;
         let is_known = self.in_force().is_some_and(|keys| keys.contains_key(id));
@@ -126,7 +126,7 @@ impl IssuerKeys {
         }
     }
 
-    /// The issuer isn't asked any more.
+    /// Stops fetching keys from the issuer.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         let _nobody_renews = self.closing.send(());
@@ -138,7 +138,7 @@ impl IssuerKeys {
         (since.elapsed() < self.settings.max_age).then(|| Arc::clone(keys))
     }
 
-    /// A set replaces the one before: what is missing in it was withdrawn. A fetch that fails changes nothing.
+    /// Replaces the whole set, so withdrawn keys are dropped. A failed fetch changes nothing.
     async fn renew(&self) {
         match self.fetch().await {
             Ok(keys) => {
@@ -162,7 +162,7 @@ impl IssuerKeys {
             }
         }
         let set: KeySet = serde_json::from_slice(&body)?;
-        // A key that is of no use here spoils no other.
+        // Skip unusable keys; the rest of the set is still used.
         let keys = set.keys.into_iter().filter_map(|key| {
             let published: PublishedKey = serde_json::from_value(key).ok()?;
             published.usable()
@@ -171,7 +171,7 @@ impl IssuerKeys {
     }
 }
 
-/// Notes when a question has ended, even one that is given up: those who waited for it don't ask in turn.
+/// Records the end of a fetch, even if canceled, so that waiting requests don't repeat it.
 struct NotedAtTheEnd<'a>(MutexGuard<'a, Option<Instant>>);
 
 impl Drop for NotedAtTheEnd<'_> {
@@ -186,7 +186,7 @@ struct KeySet {
     keys: Vec<Value>,
 }
 
-/// A key as it is published (RFC 7517). What is missing is empty.
+/// A key as the issuer publishes it (RFC 7517). Missing key parameters are empty.
 #[derive(Deserialize)]
 struct PublishedKey {
     kid: String,
@@ -208,7 +208,7 @@ struct PublishedKey {
 }
 
 impl PublishedKey {
-    /// The key by its id, if it is for signatures, and strong enough.
+    /// The key and its id, if the key is for signatures, supported, and strong enough.
     fn usable(self) -> Option<(String, Arc<IssuerKey>)> {
         let for_signatures = self.usage.is_none_or(|usage| usage == "sig")
             && self
@@ -240,7 +240,7 @@ impl PublishedKey {
     }
 }
 
-/// How long the modulus is, without the zeros before it.
+/// The length of the modulus in bits, without leading zeros.
 fn rsa_bits(modulus: &str) -> Option<usize> {
     let bytes = BASE64_URL_SAFE_NO_PAD.decode(modulus).ok()?;
     let first = bytes.iter().position(|byte| *byte != 0)?;

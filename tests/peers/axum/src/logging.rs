@@ -1,4 +1,4 @@
-//! The log: one JSON object per line, on standard error. And beside it, from the same `tracing`, the spans of the telemetry.
+//! Logging to standard error, one JSON object per line, and `tracing` spans for telemetry.
 
 use std::{io, panic};
 
@@ -13,7 +13,7 @@ use tracing_subscriber::{
 };
 
 // ANCHOR: logging
-/// Sets up the log, and the telemetry where there is a tracer. `heard` says which lines are written, and has no say in spans.
+/// Sets up logging, and exports spans if there is a tracer. `heard` filters only the log.
 pub fn start(heard: Targets, tracer: Option<SdkTracer>) {
     let lines = fmt::layer()
         .json()
@@ -35,7 +35,7 @@ pub fn start(heard: Targets, tracer: Option<SdkTracer>) {
         .with(spans)
         .init();
 
-    // Logs panics as errors: without this, a panic would be the only line that isn't JSON.
+    // Logs panics as errors: otherwise, a panic message would be the only line that isn't JSON.
     panic::set_hook(Box::new(|panic| error!("{panic}")));
 }
 

@@ -55,11 +55,11 @@ use crate::{
     token::Tokens,
 };
 
-/// What the handlers share. Each takes the part that it needs, `State<Database>` for example.
+/// The shared state. Each handler takes the part that it needs, such as `State<Database>`.
 #[derive(Clone, FromRef)]
 struct Service {
     keys: ApiKeys,
-    /// None where no issuer is named.
+    /// `None` if no issuer is configured.
     tokens: Option<Tokens>,
     database: Database,
     exports: Exports,
@@ -113,12 +113,12 @@ async fn main() -> ExitCode {
 
 // ANCHOR: routes
 fn routes(settings: &Settings) -> Router<Service> {
-    // Where there is a collector, each request is measured.
+    // If a collector is configured, each request is measured.
     let measures = settings.telemetry.as_ref().map(|_| {
         let measures = Measures::new();
         middleware::from_fn_with_state(measures, measures::measure)
     });
-    // From the outside in: what is first sees a request first, and its answer last.
+    // From the outside in: the first layer sees a request first, and the response last.
     let layers = ServiceBuilder::new()
         .map_request(request_log::forget_an_unusable_id)
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
@@ -127,7 +127,7 @@ fn routes(settings: &Settings) -> Router<Service> {
             TraceLayer::new_for_http()
                 .make_span_with(request_span::of)
                 .on_response(request_span::answered)
-                // The lines of the log are our own.
+                // Turns off tower-http's log lines: `request_log` writes our own.
                 .on_request(())
                 .on_body_chunk(())
                 .on_eos(())
@@ -152,14 +152,14 @@ fn routes(settings: &Settings) -> Router<Service> {
     if settings.telemetry.is_some() {
         routes = routes.route("/metrics", get(measures::page));
     }
-    // Where there is no supplier, there is nothing at this path.
+    // If no price service is configured, the path doesn't exist.
     if let Some(settings) = &settings.prices {
         let prices = Arc::new(Prices::new(settings));
         routes = routes.route("/price/{id}", get(prices::price).layer(Extension(prices)));
     }
     routes
         .fallback(async || Error::NotFound("there is nothing at this path".into()))
-        // It's for the routes that are there by now.
+        // Applies only to routes that were added before this call.
         .method_not_allowed_fallback(async || Error::MethodNotAllowed)
         .layer(layers)
 }

@@ -1,5 +1,5 @@
-//! What is measured of all requests together: how many there are, how long they take, and how many are under way. And
-//! `GET /metrics`, where Prometheus reads it.
+//! Metrics of all requests: their number, their duration, and how many are in flight.
+//! `GET /metrics` is the endpoint that Prometheus scrapes.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ use crate::{
     request_span::{method_of, route_of},
 };
 
-/// The histogram buckets that the semantic conventions recommend, in seconds.
+/// The histogram bucket boundaries that the semantic conventions recommend, in seconds.
 const SECONDS: [f64; 14] = [
     0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
 ];
@@ -33,7 +33,7 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// Creates the instruments with the global meter.
+    /// Creates the instruments with a meter from the global provider.
     pub fn new() -> Measures {
         let meter = global::meter("records");
         Measures {
@@ -52,7 +52,7 @@ impl Measures {
     }
 }
 
-/// A request that is under way. It ends with the request, whichever way that ends: a client that hangs up has the layers dropped.
+/// A guard that counts a request as in flight, and is dropped even if the client hangs up.
 struct UnderWay<'a> {
     active: &'a UpDownCounter<i64>,
     attributes: &'a [KeyValue],
@@ -72,7 +72,7 @@ impl Drop for UnderWay<'_> {
 }
 
 // ANCHOR: measure
-/// Measures a request, by its route. Its path would not do: each id would be a series of its own.
+/// Measures a request by its route: by path, each id would create its own time series.
 pub async fn measure(State(measures): State<Measures>, request: Request, next: Next) -> Response {
     let of_each = [
         KeyValue::new("http.request.method", method_of(&request)),
@@ -99,8 +99,8 @@ pub async fn measure(State(measures): State<Measures>, request: Request, next: N
 }
 // ANCHOR_END: measure
 
-/// `GET /metrics`: the metrics as Prometheus reads them. They are the same that the collector gets. Like `/health` it needs no key:
-/// nginx keeps it from strangers.
+/// `GET /metrics`: the metrics that the collector also gets, in Prometheus's text format.
+/// No key is needed, as for `/health`: nginx blocks access from outside.
 pub async fn page() -> Result<impl IntoResponse, Error> {
     let text = TextEncoder::new().encode_to_string(&prometheus::gather())?;
     Ok(([(CONTENT_TYPE, TEXT_FORMAT)], text))

@@ -1,17 +1,17 @@
-//! What the platform asks: whether the process is alive, and whether it can do its work.
+//! The platform's probes: is the service alive, and is it ready?
 
 use axum::{Json, extract::State};
 use serde::Serialize;
 
 use crate::{database::Database, error::Error, migrations::Schema};
 
-/// The body of both answers.
+/// The body of both responses.
 #[derive(Serialize)]
 pub struct Status {
     status: &'static str,
 }
 
-/// `GET /health`: 200, always. It asks no other service, so an outage elsewhere doesn't make it lie.
+/// `GET /health`: 200, always. It calls no other service, so no outage can make it fail.
 pub async fn health() -> Json<Status> {
     Json(Status { status: "ok" })
 }

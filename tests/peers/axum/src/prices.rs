@@ -1,5 +1,5 @@
-//! `GET /price/{id}`, and the prices, which another service knows: one client for all requests, a bounded number of calls at a time, and a time limit
-//! for each.
+//! `GET /price/{id}`, and the client of the price service. All requests share the client,
+//! which limits the number of concurrent calls and the duration of each.
 
 use std::{sync::Arc, time::Duration};
 
@@ -34,7 +34,7 @@ pub struct Prices {
     places: Semaphore,
     wait: Duration,
     limit: Duration,
-    /// The maximum duration of a whole request for a record with its price.
+    /// The maximum duration of a whole request that needs a price.
     deadline: Duration,
 }
 
@@ -125,18 +125,18 @@ fn call_span(request: &Request) -> Span {
 // ANCHOR_END: prices
 
 // ANCHOR: answer
-/// The response of the price service. Other members are ignored.
+/// The response of the price service. Unknown JSON members are ignored.
 #[derive(Deserialize)]
 struct Price {
     id: i32,
     cents: i64,
 }
 
-/// Reads the price from a response, which must be for this record.
+/// Reads the price from a response. Fails if the response is for a different record.
 fn cents_in(body: &[u8], id: i32) -> Result<i64, Error> {
     let no_price = |error: serde_json::Error| Error::NoPrice(error.to_string());
     let json: Value = serde_json::from_slice(body).map_err(no_price)?;
-    // By itself serde takes a list for a struct as well, its first element for the first field.
+    // By itself, serde would also accept an array of the field values.
     if !json.is_object() {
         return Err(Error::NoPrice("no JSON object".into()));
     }
@@ -156,8 +156,8 @@ pub struct PricedRecord {
     cents: i64,
 }
 
-/// `GET /price/{id}`: the record with its price. Else 400 and 404 as for `/read/{id}`, 502 when the supplier has no price, 503
-/// when the database does not answer or too many requests wait for prices, 504 when it takes too long.
+/// `GET /price/{id}`: the record with its price. Otherwise 400 or 404 as for `/read/{id}`,
+/// 502 without a price, 503 if the database or a call permit is unavailable, 504 if late.
 pub async fn price(
     _caller: Allowed<Read>,
     Id(id): Id,

@@ -22,8 +22,8 @@ pub struct Record {
 }
 
 // ANCHOR: read
-/// `GET /read/{id}`: the record, or 400 when the id is no 32-bit integer, 404 when no record has it,
-/// 503 when the database does not answer. Without a key that counts, or a token with the scope, it does not run.
+/// `GET /read/{id}`: the record, or 400 if the id isn't a 32-bit integer, 404 if no record
+/// has it, 503 if the database does not answer. Requires a key, or a token with the scope.
 pub async fn read(
     _caller: Allowed<Read>,
     Id(id): Id,
@@ -61,13 +61,13 @@ pub struct Page {
     next: Option<i32>,
 }
 
-/// `GET /records`: the records with the smallest ids after `after`, at most `limit` of them.
+/// `GET /records`: the records with the lowest ids above `after`, at most `limit` of them.
 pub async fn page(
     _caller: Allowed<Read>,
     PageQuery { after, limit }: PageQuery,
     State(database): State<Database>,
 ) -> Result<Json<Page>, Error> {
-    // Fetch one more than requested: if it exists, there is a next page.
+    // Fetch one record more than requested: if it exists, there is a next page.
     let mut records = database
         .read("SELECT records", async |connection| {
             sqlx::query_as!(

@@ -1,13 +1,13 @@
-//! The request log: one line per request with `LOG_LEVEL=info`, and one per failure that an operator has to know of. Each is in
-//! the span of its request, which has the request's id, so that a user's report leads to the line that explains it.
+//! The request log: one line per request with `LOG_LEVEL=info`, and one per failure that an
+//! operator must know of. Each line has the request's id, so a user's report leads there.
 
 use std::time::Instant;
 
 use axum::{extract::Request, middleware::Next, response::Response};
 use tracing::info;
 
-/// What a client sends ends up in the log: an id that could be mistaken for anything else is
-/// forgotten, and tower-http makes one instead.
+/// Removes the client's own request id if it would be ambiguous in the log.
+/// tower-http then generates one.
 pub fn forget_an_unusable_id(mut request: Request) -> Request {
     let brought = request.headers().get("x-request-id");
     if brought.is_some_and(|id| !is_usable(id.as_bytes())) {
@@ -21,7 +21,7 @@ fn is_usable(id: &[u8]) -> bool {
     (1..=64).contains(&id.len()) && id.iter().all(allowed)
 }
 
-/// Logs a request when it has its answer.
+/// Logs a request once its response is ready.
 pub async fn log(request: Request, next: Next) -> Response {
     let method = request.method().clone();
     let path = request.uri().path().to_owned(); // without the query, which may hold a key

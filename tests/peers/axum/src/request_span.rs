@@ -1,5 +1,5 @@
-//! The span of a request, as tower-http's `TraceLayer` asks for it: what is known at its begin, and what its answer adds. The layer
-//! runs everything below it inside, and ends the span when the last byte of the body has gone.
+//! The span of a request, for tower-http's `TraceLayer`: its initial attributes, and those
+//! of the response. Inner layers run inside the span. It ends with the body's last byte.
 
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 // ANCHOR: request-span
 /// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
 ///
-/// Name and parent are known from the beginning: a span that has been started changes neither. `DefaultMakeSpan` would record the
-/// whole URI, whose query may hold a key.
+/// The name and parent are set at the beginning, because they can't change once the span
+/// has started. `DefaultMakeSpan` would record the whole URI, whose query can hold a key.
 pub fn of(request: &Request) -> Span {
     let (method, route) = (method_of(request), route_of(request));
     let name = match (method, route) {
@@ -41,7 +41,7 @@ pub fn of(request: &Request) -> Span {
         trace_id = Empty,
         subject = Empty,
     );
-    // Without a collector nothing else hears of spans.
+    // Without a collector, spans aren't exported, so the attributes below aren't needed.
     if span.set_parent(caller(request)).is_err() {
         return span;
     }
@@ -68,10 +68,10 @@ pub fn answered(response: &Response, _latency: Duration, span: &Span) {
 }
 // ANCHOR_END: request-span
 
-/// The method of requests that have made up their own.
+/// The placeholder for nonstandard methods.
 const OTHER: &str = "_OTHER";
 
-/// The method, where it is one of HTTP's. Anybody can make up others, and each would be a series of its own.
+/// The method if it's standard, else `OTHER`: each invented one would be a new time series.
 pub fn method_of(request: &Request) -> &'static str {
     match *request.method() {
         Method::GET => "GET",
@@ -95,7 +95,7 @@ pub fn route_of(request: &Request) -> Option<&str> {
         .map(MatchedPath::as_str)
 }
 
-/// The span of the caller that this request is made for; none when the request has no `traceparent`, or none that can be used.
+/// The context of the caller's span, empty if there is no usable `traceparent` header.
 fn caller(request: &Request) -> Context {
     let headers = HeaderExtractor(request.headers());
     TraceContextPropagator::new().extract_with_context(&Context::new(), &headers)

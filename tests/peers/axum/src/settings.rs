@@ -1,4 +1,4 @@
-//! The settings of the service, read from environment variables once, at the start.
+//! The settings of the service, read from environment variables once, at startup.
 
 use std::{
     env::{self, VarError},
@@ -19,7 +19,7 @@ pub const MAX_BODY_BYTES: usize = 32 * 1024;
 /// The maximum number of ids in one request.
 pub const MAX_IDS: usize = 1000;
 
-/// The longest that a client may take to send the body of its request.
+/// The maximum time for a client to send a body.
 pub const SENDING: Duration = Duration::from_secs(10);
 
 const POSTGRES_URL: &str = "postgres://user:password@host:port/database, without an sslmode that asks for TLS \
@@ -30,7 +30,7 @@ const MILLISECONDS: &str = "a whole number of milliseconds, 250 to 3600000";
 const SHORT_MILLISECONDS: &str = "a whole number of milliseconds, 100 to 86400000";
 const LONG_MILLISECONDS: &str = "a whole number of milliseconds, 250 to 86400000";
 
-/// All settings, validated at the start, so that invalid ones are reported before any request.
+/// All settings, validated at startup, so invalid ones are reported before any request.
 /// The struct doesn't implement `Debug`, because some settings are secret.
 pub struct Settings {
     /// The address to listen on.
@@ -43,7 +43,7 @@ pub struct Settings {
     pub database: PgConnectOptions,
     /// The maximum number of open connections.
     pub database_pool_size: NonZeroU16,
-    /// The longest that a request waits for a connection, and for an answer on it.
+    /// The time limit for getting a connection, and separately for the database's answer.
     pub database_timeout: Duration,
     /// The maximum duration of one migration attempt.
     pub migration_timeout: Duration,
@@ -51,18 +51,18 @@ pub struct Settings {
     pub export_timeout: Duration,
     /// The maximum duration of a whole export.
     pub export_deadline: Duration,
-    /// How tokens are judged; none where no issuer is named.
+    /// The settings for tokens; `None` if no issuer is configured.
     pub tokens: Option<TokenSettings>,
-    /// How prices are asked for; none where no supplier is named.
+    /// The settings for prices; `None` if no price service is configured.
     pub prices: Option<PriceSettings>,
-    /// Spans and metrics; none where no collector is named.
+    /// The settings for spans and metrics; `None` if no collector is configured.
     pub telemetry: Option<TelemetrySettings>,
-    /// Which lines are written; with `info`, each request is logged.
+    /// The log filter. At level `info`, each request is logged.
     pub log: Targets,
 }
 
 impl Settings {
-    /// Reads the settings. What the environment does not say has the default that is here.
+    /// Reads the settings. Variables that aren't set have the defaults below.
     ///
     /// # Errors
     /// A variable has no value and no default, or its value cannot be used.
@@ -116,14 +116,14 @@ impl Settings {
         })
     }
 
-    /// The longest that a request may take until its answer begins: it is sent, and waits for the
-    /// database. An export waits for its turn as well, and for its first rows.
+    /// The maximum time until the response starts. It covers sending the body and waiting for
+    /// the database; for an export, also waiting for a permit and for the first rows.
     pub fn request_timeout(&self) -> Duration {
         SENDING + 4 * self.database_timeout
     }
 
-    /// The longest that a request may take whose client has sent it, and takes its answer: as long as it may wait for a connection and
-    /// for an answer on it, or until its deadline.
+    /// The grace period at shutdown, long enough for a request that has arrived: it can wait
+    /// for a connection and for the database's answer, or until the deadline for prices.
     pub fn grace(&self) -> Duration {
         let prices = self.prices.as_ref();
         let deadline = prices.map_or(Duration::ZERO, |prices| prices.deadline);
@@ -134,7 +134,7 @@ impl Settings {
 /// The settings for calls to the price service.
 #[derive(Clone)]
 pub struct PriceSettings {
-    /// Where the service of prices is.
+    /// The URL of the price service.
     pub url: String,
     /// The maximum number of concurrent calls.
     pub limit: NonZeroU32,
@@ -163,8 +163,8 @@ impl PriceSettings {
     }
 }
 
-/// The settings of spans and metrics. Their variables are OpenTelemetry's, and its SDK reads the rest of them itself, the address of
-/// the collector as well.
+/// The settings for spans and metrics, from OpenTelemetry's standard variables. The SDK
+/// itself reads the other variables, including the address of the collector.
 #[derive(Clone)]
 pub struct TelemetrySettings {
     /// The name of the service in spans and metrics.
@@ -196,25 +196,25 @@ impl TelemetrySettings {
     }
 }
 
-/// What a token has to be, and where its issuer has its keys.
+/// The requirements for tokens, and where to get the issuer's keys.
 #[derive(Clone)]
 pub struct TokenSettings {
     pub issuer: String,
     pub audience: String,
-    /// Clocks differ by so much.
+    /// The tolerated clock skew.
     pub leeway: Duration,
     pub keys: KeySettings,
 }
 
-/// Where the issuer's keys are, and how often it is asked for them.
+/// Where the issuer's keys are, and how often they are fetched.
 #[derive(Clone)]
 pub struct KeySettings {
     pub url: String,
     /// The pause between two renewals.
     pub renewal: Duration,
-    /// The shortest time between two fetches that unknown ids cause.
+    /// The minimum time between two fetches that are caused by unknown ids.
     pub cooldown: Duration,
-    /// So long after the last good fetch the keys count.
+    /// How long the keys remain valid after the last successful fetch.
     pub max_age: Duration,
     /// The maximum duration of a fetch.
     pub timeout: Duration,
@@ -274,7 +274,7 @@ impl TokenSettings {
     }
 }
 
-/// Why a variable cannot be used, in one sentence for the person who set it.
+/// The reason why a variable cannot be used, in one sentence for the person who set it.
 #[derive(Debug, Error)]
 #[error("{variable} {trouble}; set it to {expected}")]
 pub struct SettingsError {
@@ -301,7 +301,7 @@ fn setting<T>(
     })
 }
 
-/// The value of a variable that has no default and is not repeated: what is said here ends up in logs.
+/// Reads a required variable. Its value may be secret, so the error doesn't repeat it.
 fn secret<T>(
     variable: &'static str,
     expected: &'static str,
@@ -324,12 +324,12 @@ fn parsed<T: FromStr>(value: &str) -> Option<T> {
     value.parse().ok()
 }
 
-/// A shorter time limit would end what is merely slow, a longer one is none.
+/// Parses a time limit (250 ms to one hour): less is too strict, more is hardly a limit.
 fn milliseconds(value: &str) -> Option<Duration> {
     long_milliseconds(value).filter(|limit| *limit <= Duration::from_hours(1))
 }
 
-/// The same for what may take as long as a day.
+/// Parses a time limit of 250 ms to one day.
 fn long_milliseconds(value: &str) -> Option<Duration> {
     let milliseconds = value.parse().ok();
     milliseconds
@@ -337,7 +337,7 @@ fn long_milliseconds(value: &str) -> Option<Duration> {
         .map(Duration::from_millis)
 }
 
-/// What is asked again and again may be so within moments.
+/// Parses an interval or time limit of 100 ms to one day, for fetching keys.
 fn short_milliseconds(value: &str) -> Option<Duration> {
     let milliseconds = value.parse().ok();
     milliseconds
@@ -357,7 +357,7 @@ fn share(value: &str) -> Option<f64> {
     share.filter(|share| (0.0..=1.0).contains(share))
 }
 
-/// `level` is for what this service says itself; its libraries have to warn at least, to be heard.
+/// `level` applies only to this service; its libraries log only warnings and errors.
 fn log_level(value: &str) -> Option<Targets> {
     let level: Level = value.parse().ok()?;
     Some(
@@ -371,18 +371,18 @@ fn text(value: &str) -> Option<String> {
     (!value.trim().is_empty()).then(|| value.to_owned())
 }
 
-/// This program is built without TLS.
+/// Parses an `http://` URL. Others are rejected, because this program is built without TLS.
 fn http_url(value: &str) -> Option<String> {
     let host = value.strip_prefix("http://")?.split('/').next()?;
     (!host.is_empty() && !host.contains('@')).then(|| value.to_owned())
 }
 
-/// The same without a slash at its end: paths begin with one.
+/// Parses an HTTP URL, and strips its trailing slash: the paths to append begin with one.
 fn base_url(value: &str) -> Option<String> {
     http_url(value).map(|url| url.trim_end_matches('/').to_owned())
 }
 
-/// Keys between commas. An empty one is refused: an empty header would be a valid key.
+/// Parses comma-separated keys. `None` if one is empty: an empty header would match it.
 fn keys(value: &str) -> Option<Vec<String>> {
     let keys = value.split(',').map(|key| key.trim().to_owned());
     let keys: Vec<String> = keys.collect();
@@ -390,8 +390,8 @@ fn keys(value: &str) -> Option<Vec<String>> {
     usable.then_some(keys)
 }
 
-/// A `postgres://` URL. What sqlx would only notice at the first connection is refused here: this
-/// program is built without TLS.
+/// Parses a PostgreSQL URL. By itself, sqlx would also accept other URL schemes, and notice
+/// only at the first connection that this program was built without TLS.
 fn postgres_url(value: &str) -> Option<PgConnectOptions> {
     if !value.starts_with("postgres://") && !value.starts_with("postgresql://") {
         return None;
@@ -399,7 +399,7 @@ fn postgres_url(value: &str) -> Option<PgConnectOptions> {
     let database: PgConnectOptions = value.parse().ok()?;
     match database.get_ssl_mode() {
         PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => {
-            // sqlx would look up the host with the brackets that an IPv6 address has in a URL.
+            // Strips the brackets from an IPv6 address: sqlx would pass them to the host name lookup.
             let host = database.get_host().trim_matches(['[', ']']).to_owned();
             Some(database.host(&host))
         }

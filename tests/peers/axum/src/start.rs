@@ -30,9 +30,9 @@ const MAX_CONNECTIONS: u32 = 1024;
 /// The time limit for a client to send a request's head, including idle time, or to accept response data.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Serves these routes until the service is told to stop, by SIGTERM or Ctrl-C. After that nothing
-/// new is accepted, and `stopping` is called. A running request may take as long as it may wait for a connection and for an
-/// answer on it; then connections are closed.
+/// Serves these routes until SIGTERM or Ctrl-C. Then calls `stopping` and accepts no more
+/// connections. Requests in flight get a grace period, which covers the time limits for a
+/// connection and for an answer from the database; then all connections are closed.
 pub async fn serve(
     settings: &Settings,
     stopping: impl FnOnce(),
@@ -71,7 +71,7 @@ pub async fn serve(
     }
     stopping();
     drop((listener, stop));
-    // All permits are free once every connection has ended. After the grace period, the rest are dropped.
+    // All permits are free once all connections end. After `grace`, the open ones are dropped.
     let _ = timeout(settings.grace(), places.acquire_many(MAX_CONNECTIONS)).await;
     ExitCode::SUCCESS
 }

@@ -9,9 +9,9 @@ use tracing::Instrument;
 
 use crate::error::Error;
 
-/// Answers in a task. A client that hangs up ends its connection, and not the task: what that has
-/// borrowed goes back to the pool, where a query cut short would cost the connection. And a handler
-/// that panics has a bug, but its client gets an answer all the same.
+/// Runs the request in a task of its own. If the client hangs up, the task still ends, and
+/// returns its connection to the pool; canceling a query would cost the connection. If a
+/// handler panics, which is a bug, the client still gets a response.
 pub async fn answer_in_a_task(request: Request, next: Next) -> Response {
     let answered = tokio::spawn(next.run(request).in_current_span()).await;
     answered.unwrap_or_else(|_| Error::Panicked.into_response())

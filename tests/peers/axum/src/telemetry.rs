@@ -33,15 +33,15 @@ pub enum NoTelemetry {
 }
 
 // ANCHOR: telemetry
-/// What makes spans and metrics, and sends them.
+/// Creates spans and metrics, and exports them.
 pub struct Telemetry {
     spans: SdkTracerProvider,
     metrics: SdkMeterProvider,
 }
 
 impl Telemetry {
-    /// Starts the threads that send. Where to, how often and how much is said by the variables `OTEL_…`, which
-    /// them itself.
+    /// Starts the exporter threads. The SDK itself reads the `OTEL_…` variables that configure
+    /// where to export, how often, and how much.
     pub fn start(settings: &TelemetrySettings) -> Result<Telemetry, NoTelemetry> {
         let client = OnTheRuntime::new(settings.timeout)?;
         let service = Resource::builder()

@@ -1,4 +1,4 @@
-//! The access token (RFC 9068): who has signed it, for whom it is, and until when.
+//! Verifies access tokens (RFC 9068): their signature, issuer, audience and expiration.
 
 use std::{
     collections::HashSet,
@@ -15,10 +15,10 @@ use crate::{
     settings::TokenSettings,
 };
 
-/// The longest token that is looked at.
+/// The maximum length of a token, in bytes.
 const MAX_TOKEN_BYTES: usize = 8192;
 
-/// Whoever a token was issued for, and what the token allows.
+/// The subject of a token, and the scopes that it grants.
 pub struct TokenHolder {
     pub subject: String,
     scopes: HashSet<String>,
@@ -30,7 +30,7 @@ impl TokenHolder {
     }
 }
 
-/// Why there is no holder. The reason is a word for the log: a client is told that the token is refused, and no more.
+/// The reason why a token isn't accepted. It's logged, but not revealed to the client.
 pub enum Refusal {
     Refused(&'static str),
     KeysUnavailable,
@@ -45,7 +45,7 @@ impl From<KeysUnavailable> for Refusal {
 }
 
 // ANCHOR: token
-/// Judges tokens by the issuer's keys.
+/// Verifies tokens with the issuer's keys.
 #[derive(Clone)]
 pub struct Tokens(Arc<Judge>);
 
@@ -59,7 +59,7 @@ impl Tokens {
         Tokens(Arc::new(Judge { settings, keys }))
     }
 
-    /// Whose token this is. jsonwebtoken checks the signature; what it would take for granted of the rest is read here.
+    /// The token's holder. jsonwebtoken only verifies the signature; all other checks are here.
     pub async fn holder(&self, token: &str) -> Result<TokenHolder, Refusal> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(Refused("malformed"));
@@ -73,7 +73,7 @@ impl Tokens {
             return Err(Refused("malformed"));
         };
         let header = object(header).ok_or(Refused("malformed"))?;
-        // What a client may demand to be understood (RFC 7515, 4.1.11) isn't.
+        // Rejects critical extensions (RFC 7515, section 4.1.11): none of them is supported.
         if header.contains_key("crit") || header.contains_key("b64") {
             return Err(Refused("malformed"));
         }
@@ -135,7 +135,7 @@ impl Judge {
 }
 // ANCHOR_END: token
 
-/// A part of a token that is an object in JSON.
+/// Parses a part of a token as a JSON object.
 fn object(json: &[u8]) -> Option<Map<String, Value>> {
     serde_json::from_slice(json).ok()
 }
@@ -144,7 +144,7 @@ fn text<'a>(object: &'a Map<String, Value>, member: &str) -> Option<&'a str> {
     object.get(member)?.as_str()
 }
 
-/// The algorithm as a token has it.
+/// The algorithm's name in the header of a token.
 fn name(algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::ES256 => "ES256",

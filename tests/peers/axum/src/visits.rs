@@ -13,7 +13,7 @@ use crate::{
     settings::MAX_IDS,
 };
 
-/// `POST /records/{id}/visit`: the record, visited now, and the same when it was so already.
+/// `POST /records/{id}/visit`: marks a record as visited, and returns it. Idempotent.
 pub async fn visit(
     _caller: Allowed<Write>,
     Id(id): Id,
@@ -50,8 +50,8 @@ pub struct Visited {
     visited: usize,
 }
 
-/// `POST /visits`: marks the records with these ids, and answers how many they are. Nothing is
-/// changed when one of them does not exist (404) or the body cannot be used (400, 413, 415, 422).
+/// `POST /visits`: marks the records with these ids, and returns their number. Nothing
+/// changes if one does not exist (404) or the body is unusable (400, 413, 415, 422).
 pub async fn visit_all(
     _caller: Allowed<Write>,
     State(database): State<Database>,
@@ -79,10 +79,10 @@ pub async fn visit_all(
     }
 }
 
-/// Marks all of these records, and returns an empty list; or none of them, and returns the ids that
-/// no record has. The ids are in ascending order, each once.
+/// Marks all of these records as visited, and returns an empty list. If any of them don't
+/// exist, marks none and returns the missing ids. `ids` must be sorted, without duplicates.
 ///
-/// The records are locked first, in ascending order: locking in id order cannot deadlock.
+/// The records are locked first, in ascending order, so concurrent requests can't deadlock.
 async fn mark(connection: &mut PgConnection, ids: &[i32]) -> sqlx::Result<Vec<i32>> {
     let mut transaction = connection.begin().await?;
 

@@ -1,4 +1,4 @@
-//! The API key: which keys count, and the guard that lets a request pass with one.
+//! API keys: the configured keys, and a guard that rejects requests without a valid one.
 
 use std::{collections::HashSet, sync::Arc};
 

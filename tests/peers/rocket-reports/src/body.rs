@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 16 * 1024;
 /// The maximum time for a client to send a body.
 const MAX_TIME: Duration = Duration::from_secs(2);
 
-/// A body that is read. A handler takes a `Result<Body<T>, Error>`, and so decides itself what comes first.
+/// A parsed body. Handlers take a `Result<Body<T>, Error>` to choose the error to report.
 pub struct Body<T>(pub T);
 
 #[async_trait]

@@ -9,7 +9,7 @@ use tracing::error;
 
 use crate::{error::UNEXPECTED, problem::Problem, request_span::request_span};
 
-/// A problem with the `WWW-Authenticate` challenge that every 401 must include.
+/// The problem details, and the `WWW-Authenticate` challenge that every 401 must include.
 #[derive(Responder)]
 pub struct Unauthorized {
     problem: Problem,
@@ -26,7 +26,7 @@ pub fn unauthorized() -> Unauthorized {
     }
 }
 
-/// Answers whatever else has failed: a path that is not there, a parameter that is none, a handler that panicked.
+/// Responds to all other failures: an unknown path, an invalid parameter or a panic.
 #[catch(default)]
 pub fn others(status: Status, request: &Request<'_>) -> Problem {
     let detail = match status.code {

@@ -65,11 +65,11 @@ impl Condition {
     }
 }
 
-/// `If-Match`, which a change has to have: the versions that it may be made to. `None` means any.
+/// The required `If-Match`: the current version has to be one of these. `None` means any.
 pub struct IfMatch(pub Option<Vec<i64>>);
 
 impl IfMatch {
-    /// A weak tag never counts here: it says only that two versions are alike.
+    /// Weak tags are ignored: they only promise that two versions are equivalent.
     fn of(condition: Option<Condition>) -> Result<IfMatch, Error> {
         match condition {
             None => {
@@ -95,7 +95,7 @@ impl<'r> FromRequest<'r> for IfMatch {
     }
 }
 
-/// `If-None-Match`: which versions the client has already.
+/// The versions in `If-None-Match`, which the client already has.
 pub struct IfNoneMatch(Option<Condition>);
 
 impl IfNoneMatch {
@@ -120,7 +120,7 @@ impl<'r> FromRequest<'r> for IfNoneMatch {
     }
 }
 
-/// What Rocket makes of a guard that may refuse.
+/// Converts a guard's result to Rocket's `Outcome`.
 pub fn outcome<T>(result: Result<T, Error>) -> Outcome<T, Error> {
     match result {
         Ok(value) => Outcome::Success(value),

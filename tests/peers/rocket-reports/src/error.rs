@@ -33,7 +33,7 @@ pub fn refused(status: Status, detail: impl Into<String>) -> Error {
 }
 
 impl Error {
-    /// What a guard fails with. A handler that takes a `Result` answers it itself.
+    /// The status of a failed guard, unless the handler takes a `Result` and responds itself.
     pub fn status(&self) -> Status {
         match self {
             Error::Refused { status, .. } => *status,
@@ -43,8 +43,8 @@ impl Error {
     }
 }
 
-/// Makes an `Error` something that a handler can return. A failure of the service is logged here, in the span of its
-/// request; a client's mistakes are told to the client.
+/// Lets handlers return an `Error`. Failures of the service are logged here, in the span of
+/// the request; client errors are only reported to the client.
 impl<'r> Responder<'r, 'static> for Error {
     fn respond_to(self, request: &'r Request<'_>) -> response::Result<'static> {
         let (status, detail) = match self {

@@ -1,5 +1,5 @@
-//! The log: one JSON object a line, on standard error. Rocket knows only the crate `log`, which is older than `tracing`; what it
-//! says is passed on.
+//! Logging to standard error, with one JSON object per line. Rocket logs with the `log`
+//! crate, which predates `tracing`; Rocket's messages are forwarded to `tracing`.
 
 use std::{io, panic};
 
@@ -7,8 +7,8 @@ use log::{Log, Metadata, Record};
 use tracing::{error, level_filters::LevelFilter, warn};
 use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// Sets up logging. `level` applies only to this service's own lines;
-/// its libraries log only warnings and errors.
+/// Sets up logging. `level` applies only to this service's own log lines;
+/// libraries log only warnings and errors.
 pub fn start(level: LevelFilter) {
     let heard = Targets::new()
         .with_default(level.min(LevelFilter::WARN))
@@ -26,14 +26,14 @@ pub fn start(level: LevelFilter) {
         log::set_max_level(log::LevelFilter::Warn);
     }
 
-    // Logs panics as errors: without this, a panic would be the only line that isn't JSON.
+    // Logs panics as errors: otherwise, a panic message would be the only line that isn't JSON.
     panic::set_hook(Box::new(|panic| error!("{panic}")));
 }
 
 struct RocketLog;
 
 impl Log for RocketLog {
-    /// Rocket logs what its guards have refused, URLs and all. The client has been told, and nobody else has to know.
+    /// Excludes refusals by guards: Rocket logs their URLs, and only the client needs to know.
     fn enabled(&self, about: &Metadata<'_>) -> bool {
         about.target() == "rocket::launch"
             || about.level() == log::Level::Error && !about.target().starts_with("rocket::server")

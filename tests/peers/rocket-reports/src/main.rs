@@ -1,4 +1,4 @@
-//! The service *Trail reports* on Rocket: reads its settings, puts its parts together, and answers until it is told to stop.
+//! *Trail reports* on Rocket: reads settings, wires its parts, and serves until stopped.
 
 mod api_key;
 mod body;
@@ -14,11 +14,11 @@ mod reports;
 mod request_id;
 mod serving;
 
-// As in the references from exercise 8 on.
+// The same file as in the reference solutions, starting with exercise 8.
 #[path = "../../../../solutions/08-ship-it/src/request_span.rs"]
 mod request_span;
 
-// These know nothing of a framework: they are the files of the reference on axum.
+// These modules are independent of the framework: they are the files of the axum reference.
 #[path = "../../../../solutions/24-an-empty-folder/src/database.rs"]
 mod database;
 #[path = "../../../../solutions/24-an-empty-folder/src/forgetting.rs"]
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
         tokio::spawn(forgetting::forget_old_keys(database.clone()));
         serving::serve(service(&settings, database)).await
     });
-    // A name that is being looked up has a thread of its own, which `#[rocket::main]` would wait for.
+    // Doesn't wait for a DNS lookup on a blocking thread, as `#[rocket::main]` would.
     runtime.shutdown_background();
     ended
 }
@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// The whole service, without a socket and without a database.
+    /// A test client for the whole service, without a socket or a database.
     async fn client() -> Client {
         let environment = |name: &str| match name {
             "DATABASE_URL" => Some("postgres://nobody@127.0.0.1:1/nothing".to_owned()),

@@ -19,10 +19,10 @@ pub struct Page {
     next: Option<i64>,
 }
 
-/// Answers the open reports with the smallest ids after `after`. Ids are never assigned twice and never
-/// appear late, so a client that follows `next` sees each report once, whatever is written meanwhile.
+/// Returns the open reports with the lowest ids above `after`. Ids are never reused, and
+/// become visible in order, so following `next` finds each report once, even during writes.
 ///
-/// The parameters are texts: Rocket's `Option<i64>` takes a malformed number for none at all.
+/// Parameters are strings, because Rocket's `Option<i64>` is `None` for a malformed number.
 #[get("/reports?<tag>&<after>&<limit>")]
 pub async fn open_reports(
     _client: Client,
@@ -34,7 +34,7 @@ pub async fn open_reports(
     let tag = number("tag", tag, 1..=i32::MAX)?;
     let after = number("after", after, 0..=i64::MAX)?.unwrap_or(0);
     let limit = number("limit", limit, 1..=100)?.unwrap_or(20_usize);
-    // Fetch one more than requested: if it exists, there is a next page.
+    // Fetch one record more than requested: if it exists, there is a next page.
     let mut reports: Vec<Report> = database
         .read(async |connection| {
             sqlx::query_as(
@@ -58,7 +58,7 @@ pub async fn open_reports(
     Ok(Json(Page { reports, next }))
 }
 
-/// A parameter that is a number in this range, if it is there.
+/// Parses an optional parameter, which must be a number in this range.
 fn number<N: FromStr + PartialOrd>(
     name: &str,
     text: Option<&str>,

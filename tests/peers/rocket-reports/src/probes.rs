@@ -1,11 +1,11 @@
-//! The probes of whoever keeps the service running: is it alive, and is it ready?
+//! The platform's probes: is the service alive, and is it ready?
 
 use rocket::{State, get, serde::json::Json};
 use serde_json::{Value, json};
 
 use crate::{database::Database, error::Error};
 
-/// `GET /health`: 200 while the service runs; the database is not asked.
+/// `GET /health`: 200 while the service runs; the database isn't queried.
 #[get("/health")]
 pub fn health() -> Json<Value> {
     Json(json!({"status": "ok"}))

@@ -19,7 +19,7 @@ use crate::{
     report::{NewReport, Report, Status as ReportStatus, Text},
 };
 
-/// How a report is answered.
+/// The response to a successful request.
 pub enum Answer {
     Made(Report),
     Current(Report),

@@ -18,7 +18,7 @@ const HEADER: &str = "X-Request-Id";
 pub struct RequestId(String);
 
 impl RequestId {
-    /// The id that the request came with, for example from a proxy, else a new one.
+    /// The id that came with the request, for example from a proxy, or else a new one.
     pub fn of<'r>(request: &'r Request<'_>) -> &'r RequestId {
         request.local_cache(|| {
             let brought = request.headers().get_one(HEADER);
@@ -30,7 +30,7 @@ impl RequestId {
     }
 }
 
-/// A client's id ends up in the log, so only short ids of harmless characters are accepted.
+/// An id from a client is logged, so only short ids of harmless characters are accepted.
 fn is_usable(id: &str) -> bool {
     (1..=64).contains(&id.len())
         && id

@@ -1,4 +1,4 @@
-//! Serves until the service is told to stop, and then loses nothing.
+//! The server: serves until told to stop, and then shuts down gracefully.
 
 use std::{future, process::ExitCode};
 
@@ -15,21 +15,21 @@ use crate::settings::Settings;
 
 /// Rocket's configuration, built from these settings.
 pub fn config(settings: &Settings) -> Figment {
-    // Without `ROCKET_…` in the environment and without a `Rocket.toml`: only the contract's variables count.
+    // Ignores `ROCKET_…` variables and `Rocket.toml`: only the contract's variables count.
     Figment::from(rocket::Config::default())
         .merge(("address", settings.address.ip()))
         .merge(("port", settings.address.port()))
-        // After SIGTERM nothing new is accepted. Requests under way may take as long as a body may take, and the database.
+        // After SIGTERM, requests in flight can still read their bodies and use the database.
         .merge(("shutdown.grace", 3))
         .merge(("shutdown.mercy", 1))
         .merge(("shutdown.ctrlc", false))
         .merge(("shutdown.signals", Vec::<String>::new()))
 }
 
-/// Serves until SIGTERM or Ctrl-C. After that nothing new is accepted, and what is under way is answered.
+/// Serves until SIGTERM or Ctrl-C. Then stops accepting, and answers requests in flight.
 ///
-/// Rocket could handle signals by itself, in a task beside the one that runs it. In Rocket 0.5.2
-/// the two can meet in such a way that it ends at once, and answers nobody who still waits.
+/// Rocket could handle signals itself, in a separate task. In Rocket 0.5.2, a race with
+/// that task can make the server end at once, without answering the requests in flight.
 pub async fn serve(service: Rocket<Build>) -> ExitCode {
     let service = match service.ignite().await {
         Ok(service) => service,

@@ -13,7 +13,7 @@ use crate::{
 const PAGE: usize = 1000;
 
 // ANCHOR: listing
-/// Reads the contacts with these names in pages. It holds no connection between pages, however slowly a client reads.
+/// Reads contacts by name, in pages. Holds no connection while a slow client reads a page.
 pub struct Listing {
     names: VecDeque<String>,
     with_vcards: bool,
@@ -28,7 +28,7 @@ impl Listing {
         }
     }
 
-    /// The next page of names, each with its contact if that exists; `None` after the last page.
+    /// The next page of names, each with its contact, if it exists; `None` after the last page.
     pub async fn next(
         &mut self,
         service: &Service,
@@ -52,7 +52,7 @@ impl Listing {
         let mut page = Vec::new();
         for name in names {
             match found.remove(&name) {
-                // The vCard didn't fit into this page, so a later page reads it.
+                // The vCard didn't fit into this page, so it is read with a later page.
                 Some(contact) if with_vcards && contact.vcard.is_none() => {
                     self.names.push_back(name);
                 }

@@ -16,8 +16,8 @@ use crate::{
     users::User,
 };
 
-/// Returns the changes since the client's token, and the token for the next sync. If the limit makes the response partial,
-/// the response says so, and the next sync with its token returns the rest.
+/// Returns the changes since the client's token, and a new token. A response cut short by
+/// the limit says so, and the next sync, with the new token, returns the rest.
 pub async fn sync_collection(
     service: &Arc<Service>,
     user: &User,
@@ -32,7 +32,7 @@ pub async fn sync_collection(
         .await?;
     let since = book.revision_of(token)?;
     let room = limit.unwrap_or(usize::MAX);
-    // Asks for one more than fits in the response: if it is there, the response is partial.
+    // Asks for one change more than the limit: if there are that many, the response is partial.
     let most = i64::try_from(room.saturating_add(1)).unwrap_or(i64::MAX);
     let mut changes = service
         .database

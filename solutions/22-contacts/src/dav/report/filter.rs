@@ -5,13 +5,13 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::{dav::xml, error::dav::DavError, markup::CARDDAV, vcard::Card};
 
-/// The maximum number of conditions in a filter, and of bytes in each search text.
+/// The maximum number of conditions in a filter, and of bytes in each search string.
 const MAX_CONDITIONS: usize = 100;
 const MAX_TEXT: usize = 200;
-/// The maximum cost of a query, in steps. Each byte of a vCard costs one step. Each byte of a value costs [`FOLDING`] steps,
-/// plus half a step per byte of the filter's search texts.
+/// The maximum cost of a query, in steps. A byte of a vCard costs one step. A byte of a
+/// value costs [`FOLDING`] steps, plus half a step per byte of the filter's search strings.
 const MAX_STEPS: usize = 512 << 20;
-/// The cost of case folding one byte, in steps.
+/// The cost of case-folding one byte, in steps.
 const FOLDING: usize = 24;
 
 // ANCHOR: filter
@@ -41,11 +41,11 @@ enum Required {
     NotThere,
     /// The contact has the property.
     There,
-    /// At least one value of the property meets all of these conditions, or any of them.
+    /// At least one value of the property meets all of the conditions (`all`), or any of them.
     Matching { all: bool, texts: Vec<TextMatch> },
 }
 
-/// A text to search for in a value.
+/// A `text-match`: the search string, and how to compare it with a value.
 #[derive(Debug)]
 struct TextMatch {
     text: String,
@@ -54,7 +54,7 @@ struct TextMatch {
     negated: bool,
 }
 
-/// Where in the value the text must occur.
+/// Where in the value the search string must occur.
 #[derive(Debug)]
 enum Place {
     Anywhere,
@@ -176,7 +176,7 @@ impl Required {
 }
 
 impl PropertyCondition {
-    /// The texts that this condition searches for.
+    /// The search strings of this condition.
     fn texts(&self) -> &[TextMatch] {
         match &self.required {
             Required::Matching { texts, .. } => texts,
@@ -251,8 +251,8 @@ impl TextMatch {
 }
 
 impl Value {
-    /// Folds case for both collations: `i;unicode-casemap` (RFC 5051) in all scripts, with characters decomposed;
-    /// `i;ascii-casemap` in ASCII only.
+    /// Folds case for both collations. `i;unicode-casemap` (RFC 5051) covers all scripts, and
+    /// decomposes characters. `i;ascii-casemap` covers only ASCII.
     fn of(text: &str) -> Value {
         let ascii = text.to_ascii_lowercase();
         let unicode = if text.is_ascii() {

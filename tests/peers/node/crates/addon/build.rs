@@ -1,4 +1,4 @@
-//! Tells the linker what only Node has.
+//! Tells the linker that Node provides the Node-API symbols.
 
 fn main() {
     napi_build::setup();

@@ -1,4 +1,4 @@
-//! Writes the JavaScript that wasm-bindgen puts around a module, as its own command line does: MODULE DIR.
+//! Generates wasm-bindgen's JavaScript for a module, like its CLI. Arguments: MODULE DIR.
 
 use std::env;
 

@@ -13,7 +13,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 use crate::{request_id::RequestId, trace_context};
 
 // ANCHOR: request-span
-/// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
+/// The span of this request. Its level is `error`, so it's enabled at every `LOG_LEVEL`.
 ///
 /// The name and the parent are set at creation: neither can change once the span has started.
 pub fn request_span<'r>(request: &'r Request<'_>) -> &'r Span {

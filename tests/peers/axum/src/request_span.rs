@@ -20,7 +20,7 @@ use tracing::{Span, error_span, field::Empty};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 // ANCHOR: request-span
-/// The span of this request. Its level is `error`, so that it exists at every `LOG_LEVEL`.
+/// The span of this request. Its level is `error`, so it's enabled at every `LOG_LEVEL`.
 ///
 /// The name and parent are set at the beginning, because they can't change once the span
 /// has started. `DefaultMakeSpan` would record the whole URI, whose query can hold a key.

@@ -16,7 +16,7 @@ use crate::problem::Problem;
 pub struct ApiKeys(Vec<String>);
 
 impl ApiKeys {
-    /// Accepts these keys, and no others.
+    /// An `ApiKeys` that accepts these keys, and no others.
     pub fn new(keys: Vec<String>) -> ApiKeys {
         ApiKeys(keys)
     }

@@ -18,7 +18,7 @@ use crate::{
 pub struct ApiKeys(Arc<[String]>);
 
 impl ApiKeys {
-    /// Accepts these keys, and no others.
+    /// An `ApiKeys` that accepts these keys, and no others.
     pub fn new(keys: &[String]) -> ApiKeys {
         ApiKeys(keys.into())
     }

@@ -9,7 +9,7 @@ use tracing::Instrument;
 
 use crate::error::Error;
 
-/// Runs the request in a task of its own. If the client hangs up, the task still ends, and
+/// Runs the request in a task of its own. If the client hangs up, the task still finishes, and
 /// returns its connection to the pool; canceling a query would cost the connection. If a
 /// handler panics, which is a bug, the client still gets a response.
 pub async fn answer_in_a_task(request: Request, next: Next) -> Response {

@@ -1,7 +1,7 @@
 //! The exported functions. Only numbers cross the boundary, so bytes are passed in memory.
 #![expect(
     unsafe_code,
-    reason = "what comes over this border are addresses, and nobody checks them"
+    reason = "what comes across this boundary are addresses, which no one checks"
 )]
 
 mod qr;

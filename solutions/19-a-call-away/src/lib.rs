@@ -1,7 +1,7 @@
 //! The library: functions with a C ABI, which C and the JVM can call.
 #![expect(
     unsafe_code,
-    reason = "what comes over this border are addresses, and nobody checks them"
+    reason = "what comes across this boundary are addresses, which no one checks"
 )]
 
 mod echo;

@@ -46,7 +46,7 @@ async fn measure(
 ) -> anyhow::Result<ResultFile> {
     let (mut session, subjects) = codes::begin(lab, asked, "codes").await?;
     let progress = &session.progress;
-    progress.part("calls by size, through the border and in Kotlin itself");
+    progress.part("calls by size, across the boundary and in Kotlin itself");
     let columns = Column::list(["Kotlin", "Rust", "Rust ÷ Kotlin"]);
     let mut calls = Table::new("calls", "A call inside the JVM, in µs", columns);
     let callers = subjects.iter().skip(1);

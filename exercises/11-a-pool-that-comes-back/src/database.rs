@@ -38,9 +38,9 @@ impl Database {
             .options([("statement_timeout", statement_timeout)])
             // Slow statements aren't logged: exports are always slow, and all others have a time limit.
             .log_slow_statements(LevelFilter::Off, limit);
-        // The pool pings a connection before lending it, and again when the connection is returned.
-        // Each ping costs a round trip. `test_before_acquire` controls the first ping;
-        // see exercise 6.
+        // The pool pings a connection before lending it, and again when it is returned.
+        // Each ping costs a round trip. `test_before_acquire` controls the first ping; see
+        // exercise 6.
         let pool = PgPoolOptions::new()
             .max_connections(settings.pool_size.get().into())
             .acquire_timeout(limit)

@@ -9,7 +9,7 @@ mod qr;
 use std::str;
 
 // ANCHOR: border
-/// Returned by [`qr_png`] if there is no image: no allocation ever has the address 0.
+/// Returned by [`qr_png`] if it draws no image: an allocation never has the address 0.
 #[expect(dead_code, reason = "delete this line once it is returned")]
 const NO_IMAGE: u64 = 0;
 

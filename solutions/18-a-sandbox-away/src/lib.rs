@@ -9,7 +9,7 @@ mod qr;
 use std::{ptr, slice, str};
 
 // ANCHOR: border
-/// Returned by [`qr_png`] if there is no image: no allocation ever has the address 0.
+/// Returned by [`qr_png`] if it draws no image: an allocation never has the address 0.
 const NO_IMAGE: u64 = 0;
 
 /// Allocates a buffer for the host to write to. The host must free it with [`qr_free`].

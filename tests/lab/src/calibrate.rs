@@ -53,8 +53,11 @@ pub async fn run(workspace: &Workspace, args: &CalibrateArgs) -> anyhow::Result<
         found.result.write(&begun)?;
         found = calibration.run().await?;
     }
-    files::remove(&begun)?;
     measure::write(workspace, &found.result, &path)?;
+    // A single calibration leaves a longer series as it is.
+    if args.times > 1 {
+        files::remove(&begun)?;
+    }
     Ok(Outcome::of(scores.iter().all(Score::is_enough)))
 }
 

@@ -29,7 +29,7 @@ pub enum Error {
     /// The key is missing or wrong.
     #[error("a valid API key is required, in the header X-API-Key or the query parameter api_key")]
     Unauthorized,
-    /// There is no token, and the API key is missing or wrong.
+    /// The request has no token, and its API key is missing or wrong.
     #[error(
         "an access token is required, in the header Authorization, or a valid API key, in the header X-API-Key or the query \
          parameter api_key"

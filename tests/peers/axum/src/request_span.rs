@@ -95,7 +95,7 @@ pub fn route_of(request: &Request) -> Option<&str> {
         .map(MatchedPath::as_str)
 }
 
-/// The context of the caller's span, empty if there is no usable `traceparent` header.
+/// The context of the caller's span, empty without a usable `traceparent` header.
 fn caller(request: &Request) -> Context {
     let headers = HeaderExtractor(request.headers());
     TraceContextPropagator::new().extract_with_context(&Context::new(), &headers)

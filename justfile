@@ -200,7 +200,8 @@ test-all *options: tool (bring "oha")
     @.ci/part "building the tests" cargo test --quiet {{ tests }} --no-run
     @.ci/part "cargo test" cargo test {{ tests }} --no-fail-fast -- --skip tls:: --skip robustness:: --skip add_an_exercise::
     @.ci/part "the references' own tests" cargo test --quiet --package 'solution-*' --bins --no-fail-fast
-    @.ci/verify {{ workshop }} "$@"
+    @.ci/part "lints" cargo clippy --quiet --workspace --all-targets -- --deny warnings
+    @.ci/part "verify" {{ workshop }} verify all --quick "$@"
     @.ci/part "the book's check" just book-check
 
 # The tests that are seen a night later: TLS to the database, generated requests, adding an exercise

@@ -16,7 +16,8 @@ use workshop_base::workspace::Workspace;
 use workshop_harness::build;
 use workshop_postgres::Server;
 
-/// Which of the mistakes are judged: one in so many, and with each commit others.
+/// Which of the mistakes and of the other ways are judged: one in so many, and with each commit others. What `just test` judges, the
+/// Kotlin service and the last references, is left to it then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     one_in: usize,
@@ -38,6 +39,10 @@ impl Share {
         Share { one_in, from }
     }
 
+    fn is_all(self) -> bool {
+        self.one_in == 1
+    }
+
     fn has(self, number: usize) -> bool {
         number % self.one_in == self.from
     }
@@ -57,16 +62,22 @@ pub async fn run(
     let exercises = chosen(&catalogue, which)?;
     let server = Server::ensure(workspace).await?;
     println!("on {}", server.describe());
-    if share.one_in > 1 {
-        let rest = "other commits judge the others, and each night judges all";
-        println!("of the mistakes, one in {}: {rest}", share.one_in);
+    if !share.is_all() {
+        let rest = "other commits judge the others, just test judges Kotlin and the last references, and each night judges all";
+        println!(
+            "of the mistakes and of the other ways, one in {}: {rest}",
+            share.one_in
+        );
     }
     build::members(workspace, &exercises, true).await?;
     let gate = Gate::new(workspace, &server, &catalogue, anew)?;
     let mut shared = vec![gate.book()];
     if which == "all" || !quick {
         // Before the exercises: a JVM mostly waits for itself, and at the end nothing would be left to do beside it.
-        shared.extend([gate.ceiling(), gate.kotlin()]);
+        shared.push(gate.ceiling());
+        if share.is_all() {
+            shared.push(gate.kotlin());
+        }
     }
     let title = "what the exercises share".to_owned();
     let mut judgments: Vec<(String, Judgment<'_>)> = Vec::new();
@@ -108,7 +119,9 @@ fn of_exercise<'a>(
     if exercise.is_rust() && !quick {
         judgments.push(gate.lints(exercise));
     }
-    judgments.push(gate.reference(exercise));
+    if share.is_all() || !gate.is_a_last_state(exercise) {
+        judgments.push(gate.reference(exercise));
+    }
     if !exercise.is_own() {
         judgments.push(gate.starter(exercise));
     }
@@ -121,9 +134,8 @@ fn of_exercise<'a>(
         let mistakes = mistakes.into_iter().enumerate();
         let mistakes = mistakes.filter(|(number, _)| share.has(*number));
         judgments.extend(mistakes.map(|(number, mistake)| gate.mistake(exercise, mistake, number)));
-        let ways = OtherWay::all(&exercise.solution(workspace))?
-            .into_iter()
-            .enumerate();
+        let ways = OtherWay::all(&exercise.solution(workspace))?.into_iter();
+        let ways = ways.enumerate().filter(|(number, _)| share.has(*number));
         judgments.extend(ways.map(|(number, way)| gate.way(exercise, way, number)));
         let cases = DebugCase::all(workspace, exercise)?.into_iter();
         judgments.extend(cases.map(|case| gate.case(exercise, case)));

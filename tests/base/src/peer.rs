@@ -18,7 +18,7 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 10] = files![
+const FILES: [(&str, &str); 11] = files![
     "axum",
     "contacts-kotlin",
     "contacts-python",
@@ -29,6 +29,7 @@ const FILES: [(&str, &str); 10] = files![
     "rocket-reports",
     "spring",
     "spring-reactive",
+    "vertx",
 ];
 
 static PEERS: LazyLock<Vec<Peer>> = LazyLock::new(|| FILES.iter().filter_map(read).collect());

@@ -243,6 +243,9 @@ impl Hints {
 
 #[cfg(test)]
 mod tests {
+    use workshop_base::exercise::Catalogue;
+    use workshop_base::mistakes::Mistake;
+
     use super::*;
 
     const TEXT: &str = "# Hints
@@ -331,5 +334,24 @@ mod tests {
         assert_eq!(faulty("# Hints", "Hints"), Err(1));
         assert_eq!(faulty("3. three", "3. three\n4. four"), Err(17));
         assert_eq!(Hints::parse("").map_err(|(line, _)| line), Err(0));
+    }
+
+    /// `verify` also judges that the section is the one that the learner gets.
+    #[test]
+    fn the_words_that_a_planted_mistake_wants_in_its_hint_are_in_one() -> anyhow::Result<()> {
+        let checkout = Workspace::at(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+        for exercise in Catalogue::read(&checkout)?.iter() {
+            for mistake in Mistake::all(&exercise.solution(&checkout))? {
+                let Some(words) = &mistake.hint else { continue };
+                let files = of(&checkout, exercise)?;
+                let mut sections = files.iter().flat_map(|hints| &hints.sections);
+                let file = mistake.file.display();
+                assert!(
+                    sections.any(|section| section.is_own() && section.says(words)),
+                    "{file} wants {words:?}, and the first two levels of no hint have that"
+                );
+            }
+        }
+        Ok(())
     }
 }

@@ -94,14 +94,8 @@ pub async fn judge_phases(
 /// of this process is: two things may have to happen at the same time, which they don't on a machine that is busy.
 pub async fn judge_mistake(place: Place<'_>, phase: &Phase) -> anyhow::Result<Report> {
     let mut leaving = Vec::new();
-    let mut report = {
-        let _beside_others = JUDGING.read().await;
-        play(place, phase, usize::MAX, &mut leaving, &mut |_| {}).await?
-    };
-    if report.failed().is_empty() {
-        let _alone = JUDGING.write().await;
-        report = play(place, phase, usize::MAX, &mut leaving, &mut |_| {}).await?;
-    }
+    let attempt = async || play(place, phase, usize::MAX, &mut leaving, &mut |_| {}).await;
+    let report = twice_at_most(attempt, |report| !report.failed().is_empty()).await?;
     for service in leaving {
         service.await?;
     }
@@ -112,6 +106,22 @@ type Leaving = Vec<JoinHandle<Stopped>>;
 
 /// Held for reading while a target is judged: several may be, side by side. Held for writing by what is judged again.
 static JUDGING: RwLock<()> = RwLock::const_new(());
+
+/// Does this beside other judgments of this process, and where the result is not `good` once more, when there are none.
+pub async fn twice_at_most<T>(
+    mut attempt: impl AsyncFnMut() -> anyhow::Result<T>,
+    good: impl FnOnce(&T) -> bool,
+) -> anyhow::Result<T> {
+    let first = {
+        let _beside_others = JUDGING.read().await;
+        attempt().await?
+    };
+    if good(&first) {
+        return Ok(first);
+    }
+    let _alone = JUDGING.write().await;
+    attempt().await
+}
 
 /// A test that rests on time limits can be red on a machine that is busy, and so can one that is played beside such tests: those
 /// are judged a second time, when no other target of this process is being judged. The report says so. In a phase of questions,

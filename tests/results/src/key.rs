@@ -178,6 +178,7 @@ keys! { METRICS:
     THREADS = "threads",
     THREADS_AFTERWARDS = "threads_afterwards",
     THROUGHPUT = "throughput",
+    THROUGHPUT_ALTERNATING = "throughput_alternating",
     WARM_UP = "warm_up",
     WARM_UP_CPU = "warm_up_cpu",
 }

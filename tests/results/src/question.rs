@@ -31,6 +31,7 @@ mod tests {
                 let alone = [
                     "baseline",
                     "calibration",
+                    "calibration-rounds",
                     "turns",
                     "endurance",
                     "rolling-out",

@@ -3,6 +3,7 @@
 //!
 //! Four duets decide: the reference against itself, and against itself under load for longer, with its CPU time divided by the requests
 //! of the plain time (`plant` in `rows.toml`). So what is planted is of the kind that is measured, at the same rate, and its size is known.
+//! For alternating throughput, only a share of the answers is counted: for 50 % more, two of three.
 //!
 //! What takes turns in rounds (throughput, p99, start-up, memory) has a calibration of its own, in [`rounds`].
 //!
@@ -22,7 +23,7 @@ use workshop_results::figures::figure;
 use workshop_results::file::{
     CALIBRATION, Comparison, Metric, Mode, ROUNDS, ResultFile, TURNS, Verdict,
 };
-use workshop_results::key::{CPU_PER_REQUEST, Key};
+use workshop_results::key::{CPU_PER_REQUEST, Key, THROUGHPUT_ALTERNATING};
 use workshop_results::manifest::Manifest;
 use workshop_results::shown::{Cell, Column, Table};
 
@@ -169,17 +170,24 @@ impl<'a> Calibration<'a> {
     pub async fn run(&self) -> anyhow::Result<Calibrated> {
         let (lab, asked) = (self.lab, &self.asked);
         let subjects = self.subjects.clone();
-        let (mut result, claims, heading) = if self.in_rounds {
+        let (mut result, claims) = if self.in_rounds {
             let result = rounds::measured(lab, asked, subjects).await?;
             let claims = rounds::claims(&result.metrics);
-            (result, claims, "Ratio")
+            (result, claims)
         } else {
             let (result, _) = measured(lab, asked, subjects, false).await?;
             let others = self.subjects.iter().filter(|side| side.id() != REFERENCE);
-            let claims = others.map(|side| claim(&result.metrics, side)).collect();
-            (result, claims, "Ratio of CPU per request")
+            let mut claims = Vec::new();
+            for key in [CPU_PER_REQUEST, THROUGHPUT_ALTERNATING] {
+                claims.extend(
+                    others
+                        .clone()
+                        .map(|side| claim(&result.metrics, &key, side)),
+                );
+            }
+            (result, claims)
         };
-        result.tables.push(table(&claims, heading));
+        result.tables.push(table(&claims));
         Ok(Calibrated { result, claims })
     }
 }
@@ -255,20 +263,24 @@ fn asked(lab: &Lab<'_>, task: &str) -> anyhow::Result<Asked> {
     })
 }
 
-/// What was found of a side's CPU time per request.
-fn claim(metrics: &[Metric], side: &Subject) -> Claim {
+/// What was found of a side, whose requests cost or take so much more than the reference's as is planted.
+fn claim(metrics: &[Metric], key: &Key, side: &Subject) -> Claim {
     let planted = side.row.plant;
+    let (name, ratio) = match key {
+        key if *key == THROUGHPUT_ALTERNATING => ("throughput, alternating", side.row.counted()),
+        _ => ("CPU per request", 1.0 + planted),
+    };
     let words = match planted {
-        0.0 => "the reference compared with itself shows no difference".to_owned(),
+        0.0 => format!("{name}: the reference compared with itself shows no difference"),
         planted => format!(
-            "the interval contains the {:.0} % that are planted",
+            "{name}: the interval contains the {:.0} % that are planted",
             planted * 100.0
         ),
     };
     Claim {
         words,
-        ratio: 1.0 + planted,
-        found: found(metrics, &CPU_PER_REQUEST, side.id(), REFERENCE),
+        ratio,
+        found: found(metrics, key, side.id(), REFERENCE),
     }
 }
 
@@ -281,8 +293,8 @@ fn found(metrics: &[Metric], key: &Key, side: &str, against: &str) -> Comparison
 }
 
 /// What is claimed, and whether it holds.
-fn table(claims: &[Claim], heading: &str) -> Table {
-    let columns = Column::list(["Planted", heading, "Holds"]);
+fn table(claims: &[Claim]) -> Table {
+    let columns = Column::list(["Planted", "Ratio", "Holds"]);
     let mut table = Table::new("claims", "What is claimed", columns);
     table.corner = "Claim".to_owned();
     for claim in claims {

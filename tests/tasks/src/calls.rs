@@ -44,7 +44,7 @@ async fn measure(
     interpret: bool,
     note: &str,
 ) -> anyhow::Result<ResultFile> {
-    let (mut session, subjects) = codes::begin(lab, asked, "codes").await?;
+    let (mut session, subjects) = codes::begin(lab, asked).await?;
     let progress = &session.progress;
     progress.part("calls by size, across the boundary and in Kotlin itself");
     let columns = Column::list(["Kotlin", "Rust", "Rust ÷ Kotlin"]);

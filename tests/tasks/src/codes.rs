@@ -35,9 +35,8 @@ type ImageSizes = BTreeMap<(String, usize), f64>;
 pub async fn begin<'a>(
     lab: &'a Lab<'a>,
     asked: &'a Asked,
-    plan: &'a str,
 ) -> anyhow::Result<(Session<'a>, Vec<Subject>)> {
-    let (mut session, mut subjects) = Session::begin(lab, asked, plan).await?;
+    let (mut session, mut subjects) = Session::begin(lab, asked, &asked.task).await?;
     session.show_load(&path(LENGTHS[0]));
     let progress = &session.progress;
     progress.part("the same work? codes of 40 texts read back");
@@ -180,7 +179,7 @@ mod tests {
 
     #[test]
     fn every_key_has_its_definition() {
-        let plan = Plan::of("codes", Mode::Standard).unwrap();
+        let plan = Plan::of("process", Mode::Standard).unwrap();
         let defined = definitions(&plan).unwrap();
         let steps = steps(&plan, "", &[(60, 100.0)]);
         let keys = steps

@@ -18,7 +18,7 @@ const NOTES: [&str; 6] = [
 
 /// Measures the tiers' answers to `/qrcode`.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
-    let (mut session, subjects) = codes::begin(lab, asked, &asked.task).await?;
+    let (mut session, subjects) = codes::begin(lab, asked).await?;
     let found = codes::compare(&mut session, &subjects).await?;
     session.notes.extend(NOTES.map(str::to_owned));
     let mut result = session.finish(&subjects, found).await?;

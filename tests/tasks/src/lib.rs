@@ -165,6 +165,7 @@ pub async fn measure(
 mod tests {
     use super::*;
     use workshop_base::exercise::Catalogue;
+    use workshop_measure::protocol::plan::Plan;
 
     #[test]
     fn every_exercise_asks_for_a_measurement_that_exists() {
@@ -173,6 +174,15 @@ mod tests {
             let task = exercise.task();
             let known = |name| TASKS.iter().any(|task| task.name == name);
             assert!(task.is_none_or(known), "{}: {task:?}", exercise.name());
+        }
+    }
+
+    /// A day in a room is planned by the task's name, and the measurement announces what its plan says.
+    #[test]
+    fn every_task_has_a_plan_of_its_name() {
+        for task in TASKS {
+            let plan = Plan::of(task.name, Mode::Standard);
+            assert!(plan.is_ok(), "{}: {:?}", task.name, plan.err());
         }
     }
 }

@@ -29,7 +29,7 @@ const RUNS: usize = 60;
 /// Measures a target's program, and its answers to `/qrcode` beside those of Kotlin.
 pub async fn measure(lab: &Lab<'_>, asked: &Asked) -> anyhow::Result<ResultFile> {
     let hyperfine = Hyperfine::find(lab.workspace)?;
-    let (mut session, subjects) = codes::begin(lab, asked, "codes").await?;
+    let (mut session, subjects) = codes::begin(lab, asked).await?;
     let columns = Column::list(["From start to end (ms)", "Image (bytes)", "÷ nothing"]);
     let mut table = Table::new("program", "The program by itself", columns);
     for (place, caller) in subjects.iter().skip(1).enumerate() {

@@ -228,17 +228,14 @@ impl RustcCall {
         let of_member = self.variable("CARGO_MANIFEST_DIR").unwrap_or_default();
         let mut words = self.words.iter();
         let compiler = words.next().context("cargo names no compiler")?;
-        let mut command = Command::new(compiler);
+        // What is being judged meanwhile has the processors first.
+        let mut command = Command::new("nice");
+        command.args(["-n", "19"]);
         match what {
-            Makes::Program => {}
-            Makes::Tests => {
-                command.arg("--test");
-            }
-            Makes::Remarks => {
-                command = Command::new("clippy-driver");
-                command.arg(compiler);
-            }
-        }
+            Makes::Program => command.arg(compiler),
+            Makes::Tests => command.args([compiler, "--test"]),
+            Makes::Remarks => command.args(["clippy-driver", compiler]),
+        };
         while let Some(word) = words.next() {
             let source = root.join(word);
             if word == "--out-dir" {
@@ -301,7 +298,7 @@ mod tests {
             .map(|word| word.to_string_lossy())
             .collect();
         let expected = format!(
-            "--crate-name solution_3 src/main.rs --emit=link --out-dir {0}/made -C incremental={root}/target/debug/incremental \
+            "-n 19 rustc --crate-name solution_3 src/main.rs --emit=link --out-dir {0}/made -C incremental={root}/target/debug/incremental \
              -C incremental={0}",
             place.display()
         );

@@ -123,7 +123,8 @@ impl DatabaseProxy {
         self.line.counters.open.load(Ordering::Relaxed)
     }
 
-    /// The largest number of connections that were open at the same time.
+    /// The largest number of connections that were in use at the same time. One counts from the server's first answer on: of a pool
+    /// that gives up and tries again, the connection given up can end here after the next has begun.
     pub fn most_open(&self) -> usize {
         self.line.counters.most_open.load(Ordering::Relaxed)
     }
@@ -152,6 +153,7 @@ struct DatabaseLine {
 struct Counters {
     opened: AtomicU64,
     open: AtomicUsize,
+    in_use: AtomicUsize,
     most_open: AtomicUsize,
     refused: AtomicUsize,
     round_trips: AtomicU64,
@@ -176,7 +178,7 @@ impl DatabaseLine {
             counters.refused.fetch_add(1, Ordering::Relaxed);
             return refuse(client).await;
         }
-        let counted = Counted::new(counters);
+        let mut counted = Counted::new(counters);
         let number = counted.number;
         let server = connect(&self.upstream).await?;
         client.set_nodelay(true)?;
@@ -191,6 +193,7 @@ impl DatabaseLine {
             }
         };
         let answered = |bytes: &[u8]| {
+            counted.in_use();
             counters
                 .received
                 .fetch_add(bytes.len() as u64, Ordering::Relaxed);
@@ -261,20 +264,36 @@ async fn refuse(mut client: TcpStream) -> io::Result<()> {
 struct Counted<'a> {
     counters: &'a Counters,
     number: u64,
+    is_in_use: bool,
 }
 
 impl<'a> Counted<'a> {
     fn new(counters: &'a Counters) -> Self {
         let number = counters.opened.fetch_add(1, Ordering::Relaxed) + 1;
-        let open = counters.open.fetch_add(1, Ordering::Relaxed) + 1;
-        counters.most_open.fetch_max(open, Ordering::Relaxed);
-        Counted { counters, number }
+        counters.open.fetch_add(1, Ordering::Relaxed);
+        Counted {
+            counters,
+            number,
+            is_in_use: false,
+        }
+    }
+
+    /// The server has answered.
+    fn in_use(&mut self) {
+        if !self.is_in_use {
+            self.is_in_use = true;
+            let in_use = self.counters.in_use.fetch_add(1, Ordering::Relaxed) + 1;
+            self.counters.most_open.fetch_max(in_use, Ordering::Relaxed);
+        }
     }
 }
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.counters.open.fetch_sub(1, Ordering::Relaxed);
+        if self.is_in_use {
+            self.counters.in_use.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -411,6 +430,24 @@ mod tests {
         TcpStream::connect(("127.0.0.1", port)).await?;
         upstream.accept().await?;
         assert_eq!(proxy.opened(), 2);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn connections_that_the_server_has_not_answered_are_not_counted_among_the_most()
+    -> anyhow::Result<()> {
+        let (upstream, proxy, port) = proxied().await?;
+        let mut first = TcpStream::connect(("127.0.0.1", port)).await?;
+        let (mut server, _) = upstream.accept().await?;
+        server.write_all(b"R").await?;
+        first.read_exact(&mut [0]).await?;
+        let _unanswered = TcpStream::connect(("127.0.0.1", port)).await?;
+        let _silent = upstream.accept().await?;
+        let mut second = TcpStream::connect(("127.0.0.1", port)).await?;
+        let (mut server, _) = upstream.accept().await?;
+        server.write_all(b"R").await?;
+        second.read_exact(&mut [0]).await?;
+        assert_eq!((proxy.opened(), proxy.most_open()), (3, 2));
         Ok(())
     }
 

@@ -4,6 +4,9 @@
 //! Each round has fresh processes: where a program happens to lie in memory, and what a JIT happens to compile, is chance, too. JVMs
 //! of one service differ by several percent, so as many blocks of one process would look surer than they are.
 //!
+//! Where the plan asks for it, a round ends with both at saturation, a moment each in turns, there and back: what drifts from one moment to
+//! the next meets both alike, which it doesn't in blocks that are minutes apart.
+//!
 //! CPU is read in nanoseconds, by the clock of each process. Idea: duet benchmarking (Bulej and others, ICPE 2020).
 
 use std::collections::BTreeSet;
@@ -20,8 +23,9 @@ use crate::protocol::subject::Subject;
 use crate::tools::oha::Load;
 use workshop_base::clock::Clocks;
 use workshop_base::process::{self, since};
-use workshop_results::file::BlockRecord;
-use workshop_results::key::CPU_PER_REQUEST;
+use workshop_results::file::{BlockRecord, Mode};
+use workshop_results::key::{CPU_PER_REQUEST, THROUGHPUT_ALTERNATING};
+use workshop_results::statistics;
 
 /// The most that is offered, as a share of the slower side's saturation.
 const SHARE: f64 = 0.3;
@@ -29,10 +33,16 @@ const SHARE: f64 = 0.3;
 const BLOCK: Duration = Duration::from_secs(3);
 /// The length of the load that is not counted, on fresh processes.
 const SETTLING: Duration = Duration::from_secs(1);
+/// How long a side is at saturation before it is the other's turn. What one such load finds varies by 7 %, be it a quarter of a second or a
+/// whole one, so many short ones tell more.
+const TURN: Duration = Duration::from_millis(250);
 /// A JVM takes longer to warm up than a block takes, so it has as many times fewer rounds, each as many times longer.
 const JVM_FACTOR: u32 = 4;
 /// The fewest rounds that have an interval.
 const FEWEST: usize = 2;
+/// How many times as many rounds a duet has that decides, in all but quick runs. Two JVMs with one service differ by 2.5 %, so a ratio
+/// within 1.5 % takes fifteen, which a thorough run has.
+const DECIDING: usize = 3;
 
 /// A duet that was played.
 #[derive(Debug, Default)]
@@ -49,7 +59,11 @@ pub struct PlayedDuet {
 
 impl PlayedDuet {
     fn new(session: &Session<'_>, sides: &[Subject], rate: f64) -> PlayedDuet {
-        let rounds = session.plan.duets;
+        let decides = sides.iter().any(|side| side.row.decides);
+        let rounds = match session.asked.mode {
+            Mode::Standard | Mode::Thorough if decides => session.plan.duets * DECIDING,
+            _ => session.plan.duets,
+        };
         let is_jvm = |side: &Subject| side.runs_as.compiles_under_load();
         let extent = if sides.iter().any(is_jvm) {
             let fewer = rounds.div_ceil(JVM_FACTOR as usize).max(FEWEST);
@@ -134,6 +148,9 @@ async fn play_round(
     let (before, clocks) = (CpuTimes::now(), Clocks::now());
     let mut observed =
         together(session, sides, &started, path, played.rate, played.extent.1).await?;
+    if session.plan.alternating > 0 {
+        alternating(session, sides, &started, path, &mut observed).await?;
+    }
     session.neighbors.since(before, &names);
     let jumps = Clocks::now().since(&clocks);
     session.jumps = session.jumps.and(jumps);
@@ -184,4 +201,35 @@ async fn together(
     let mut observed = try_join_all(loads).await?;
     observed.sort_by_key(|(place, _)| *place);
     Ok(observed.into_iter().map(|(_, observed)| observed).collect())
+}
+
+/// All sides at saturation, one after the other and back again, as often as the plan says: first, second, second, first. Of a side for
+/// which more is planted only a share of the answers counts, as if a request took that much longer. (A shorter load would lose more than
+/// that: before all connections are busy, 16 of its 250 ms pass, and as many in a shorter one.)
+async fn alternating(
+    session: &Session<'_>,
+    sides: &[Subject],
+    started: &[Started],
+    path: &str,
+    observed: &mut [Observed],
+) -> anyhow::Result<()> {
+    let mut there_and_back = shuffled(sides.len());
+    there_and_back.extend(there_and_back.clone().into_iter().rev());
+    let mut rates: Vec<Vec<Result<f64, String>>> = vec![Vec::new(); sides.len()];
+    for place in there_and_back.repeat(session.plan.alternating) {
+        let counted = sides[place].row.counted();
+        let service = &started[place].service;
+        let order = session.order(path, service, TURN, Load::Closed);
+        let run = session.oha.run(&order).await?;
+        rates[place].push(run.gate(&order).map(|()| run.rate * counted));
+    }
+    for (rates, observed) in rates.into_iter().zip(observed) {
+        let rates: Result<Vec<f64>, String> = rates.into_iter().collect();
+        let rate = rates
+            .as_deref()
+            .ok()
+            .map(|rates| statistics::mean(rates.iter().copied()));
+        observed.gated(rates.map(drop), [(THROUGHPUT_ALTERNATING, rate)]);
+    }
+    Ok(())
 }

@@ -19,7 +19,9 @@ use crate::protocol::{block, duet, gates, machine, notes};
 use crate::tables;
 use crate::tools::database;
 use workshop_results::file::{BlockRecord, Comparison, Metric, Mode, ResultFile, SCHEMA, Verdict};
-use workshop_results::key::{CPU_PER_REQUEST, Key, ROUND_TRIPS, THROUGHPUT};
+use workshop_results::key::{
+    CPU_PER_REQUEST, Key, ROUND_TRIPS, THROUGHPUT, THROUGHPUT_ALTERNATING,
+};
 use workshop_results::metrics::{self, Definition};
 
 /// The shared rates: percent of the slower side's saturation, requests per second.
@@ -88,7 +90,7 @@ impl Found {
 
 /// What a duet measures.
 pub fn of_duets() -> anyhow::Result<Vec<Definition>> {
-    crate::protocol::metrics::closed_with("load", &[CPU_PER_REQUEST])
+    crate::protocol::metrics::closed_with("load", &[CPU_PER_REQUEST, THROUGHPUT_ALTERNATING])
 }
 
 /// The two of a pair, the one above the fraction bar first.

@@ -22,6 +22,11 @@ const MEMORY_SAMPLE: Duration = Duration::from_millis(500);
 /// A percentile rests on the answers that took longer. With fewer of them, a single slow one moves it: a p99 needs 2000 answers.
 const FEWEST_BEYOND: f64 = 20.0;
 
+/// An open loop is planned for this many times the answers that a p99 needs, because some answers come after its end.
+const SPARE: f64 = 1.05;
+/// An open loop takes at most this many times its planned time.
+const LONGEST: f64 = 4.0;
+
 /// What can be read off a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
@@ -79,7 +84,7 @@ pub fn steps(plan: &Plan, path: &str, rates: &[(u32, f64)]) -> Vec<Step> {
     };
     let open = rates.iter().map(|(percent, rate)| Step {
         load: Load::Open(*rate),
-        length: Duration::from_secs_f64(plan.open),
+        length: open_loop(plan, *rate),
         readings: vec![
             (Reading::Percentile("p99"), p99_at(*percent)),
             (Reading::Percentile("p50"), P50.at(At::Rate(*percent))),
@@ -89,12 +94,20 @@ pub fn steps(plan: &Plan, path: &str, rates: &[(u32, f64)]) -> Vec<Step> {
     std::iter::once(closed.clone()).chain(open).collect()
 }
 
+/// The length of an open loop at this rate: as planned, or longer if a slow machine would otherwise give too few answers for a p99.
+fn open_loop(plan: &Plan, rate: f64) -> Duration {
+    let for_a_p99 = SPARE * fewest_answers("p99") / rate;
+    let seconds = for_a_p99.clamp(plan.open, LONGEST * plan.open);
+    Duration::from_secs_f64(seconds)
+}
+
 /// The key of the p99 at this percentage of the slower side's saturation.
 pub fn p99_at(percent: u32) -> Key {
     P99.at((percent != HEADLINE_RATE).then_some(At::Rate(percent)))
 }
 
-/// A block with these loads, one after the other. It is warmed up with the paths of the first.
+/// A block with these loads, one after the other. It is warmed up with the paths of the first. Where something is planted, a closed loop is
+/// shorter, and its answers are divided by the whole time.
 pub fn block<'f>(
     session: &'f mut Session<'_>,
     turn: &'f Turn<'_>,
@@ -110,12 +123,18 @@ pub fn block<'f>(
         if block.warm_up(session, &warm_up, keys).await? {
             for step in steps {
                 block.phase(session, step.load);
-                let order = session.order(&step.path, block.service(), step.length, step.load);
+                let counted = match step.load.is_closed() {
+                    true => turn.subject.row.counted(),
+                    false => 1.0,
+                };
+                let length = step.length.mul_f64(counted);
+                let order = session.order(&step.path, block.service(), length, step.load);
                 let mut wanted = step.readings.iter();
                 let memory = wanted.any(|(reading, _)| *reading == Reading::Pss);
                 let database_before = session.database_time().await;
                 let pids = block.service().pids();
                 let mut seen = watched(session, &order, &pids, memory).await?;
+                seen.run.rate *= counted;
                 seen.database = since(database_before, session.database_time().await);
                 if let Some(activity) = &mut session.activity {
                     seen.connections = activity.connections().await;
@@ -198,17 +217,22 @@ impl Seen {
 
 /// Why so many answers are too few for a percentile of this name.
 pub fn enough_answers(answers: u64, name: &str) -> Result<(), String> {
-    let percent: Option<f64> = name
-        .strip_prefix('p')
-        .and_then(|digits| digits.parse().ok());
-    let beyond = 1.0 - percent.unwrap_or_default() / 100.0;
-    let fewest = (FEWEST_BEYOND / beyond).round();
+    let fewest = fewest_answers(name);
     if (answers as f64) < fewest {
         return Err(format!(
             "{answers} answers are too few for a {name}: it needs {fewest}, so a longer load (--thorough)"
         ));
     }
     Ok(())
+}
+
+/// The fewest answers that a percentile of this name needs.
+fn fewest_answers(name: &str) -> f64 {
+    let percent: Option<f64> = name
+        .strip_prefix('p')
+        .and_then(|digits| digits.parse().ok());
+    let beyond = 1.0 - percent.unwrap_or_default() / 100.0;
+    (FEWEST_BEYOND / beyond).round()
 }
 
 /// Runs a load with an eye on the processes.
@@ -252,6 +276,18 @@ pub fn watched<'f>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workshop_results::file::Mode;
+
+    #[test]
+    fn an_open_loop_on_a_slow_machine_is_as_long_as_a_p99_needs() -> anyhow::Result<()> {
+        let plan = Plan::of("reads", Mode::Standard)?;
+        let answers = |rate: f64| rate * open_loop(&plan, rate).as_secs_f64();
+        assert_eq!(open_loop(&plan, 7_000.0).as_secs_f64(), plan.open);
+        assert!((2_001.0..2_200.0).contains(&answers(900.0)));
+        let longest = open_loop(&plan, 2.0).as_secs_f64();
+        assert_eq!(longest, LONGEST * plan.open, "not twenty minutes");
+        Ok(())
+    }
 
     #[test]
     fn a_percentile_needs_answers_that_took_longer() {

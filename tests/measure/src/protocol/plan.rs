@@ -40,6 +40,7 @@ pub struct Plan {
     pub open: f64,
     pub rates: Vec<u32>,
     pub duets: usize,
+    pub alternating: usize,
     pub database: f64,
     pub takes: [u64; 3],
 }
@@ -126,6 +127,7 @@ impl Plan {
         let times = |count: usize, factor: f64| (count as f64 * factor).ceil() as usize;
         self.rounds = times(self.rounds, factors.rounds);
         self.duets = times(self.duets, factors.duets);
+        self.alternating = times(self.alternating, factors.rounds);
         self.saturation *= factors.seconds;
         self.open *= factors.seconds;
         self.database *= factors.seconds;

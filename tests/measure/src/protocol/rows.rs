@@ -65,6 +65,7 @@ pub struct Row {
     pub against: Option<Vec<String>>,
     pub tier: Option<u8>,
     pub slow: bool,
+    pub decides: bool,
     pub plant: f64,
 }
 
@@ -131,6 +132,11 @@ impl Row {
     /// True for a service beside the port, which is measured only when that is asked for.
     pub fn is_a_peer(&self) -> bool {
         !self.always && peer::named(&self.of).is_some()
+    }
+
+    /// The share of its load at saturation that is counted: less than all of it where something is planted.
+    pub fn counted(&self) -> f64 {
+        1.0 / (1.0 + self.plant)
     }
 
     /// What is built for it.

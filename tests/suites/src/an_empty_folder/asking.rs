@@ -6,8 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use workshop_base::wait;
 use workshop_harness::contract::{Answer, Client, Failure};
 use workshop_harness::http::{Body, Method};
+use workshop_harness::outage::RECOVERY_LIMIT;
 
 /// The header with the key of a new report.
 pub const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
@@ -33,6 +35,22 @@ pub async fn post_text(client: &Client, key: &str, body: &str) -> Result<Answer,
 /// Makes a report of this tag with this key; returns the answer.
 pub async fn made(client: &Client, key: &str, tag: u32) -> Result<Value, Failure> {
     let answer = post(client, key, &report(tag)).await?;
+    json_of(answer.expect_status(201)?)
+}
+
+/// Calls [`post`] again while the answer is 503, for as long as a recovery may take. In the tests with faults, the time limit for the
+/// database is so short that a slow disk can exceed it.
+pub async fn post_patiently(client: &Client, key: &str, report: &Value) -> Result<Answer, Failure> {
+    let sent = async || post(client, key, report).await;
+    let is_served = |answer: &Result<Answer, Failure>| {
+        !answer.as_ref().is_ok_and(|answer| answer.status() == 503)
+    };
+    wait::last_within(RECOVERY_LIMIT, sent, is_served).await
+}
+
+/// The same as [`made`], with [`post_patiently`].
+pub async fn made_patiently(client: &Client, key: &str, tag: u32) -> Result<Value, Failure> {
+    let answer = post_patiently(client, key, &report(tag)).await?;
     json_of(answer.expect_status(201)?)
 }
 

@@ -13,8 +13,8 @@ use workshop_harness::outage::{PATIENCE, RECOVERY_LIMIT};
 use workshop_harness::reports_faults::BadDays;
 
 use super::asking::{
-    IDEMPOTENCY_KEY, current, expect_problem, id_of, made, patch, post, raw, raw_post, read_to_end,
-    report,
+    IDEMPOTENCY_KEY, current, expect_problem, id_of, made_patiently, patch, post, raw, raw_post,
+    read_to_end, report,
 };
 
 contract_tests! {
@@ -37,7 +37,7 @@ contract_tests! {
 const SLOW_BODY: Duration = Duration::from_secs(2 + 3);
 
 async fn a_pool_has_no_more_connections_than_are_set(days: &BadDays) -> TestResult {
-    made(&days.client, "pool", 4001).await?;
+    made_patiently(&days.client, "pool", 4001).await?;
     // On a slow disk, some of so many requests time out waiting for a connection, which the contract allows.
     let may_be = |answer: Answer, status: u16| match answer.status() {
         503 => Ok(()),
@@ -101,7 +101,7 @@ async fn expect_recovery(days: &BadDays, id: i64) -> Result<(), Failure> {
 }
 
 async fn without_a_database_every_call_answers_503_in_time(days: &BadDays) -> TestResult {
-    let id = id_of(&made(&days.client, "before-it-is-away", 4003).await?);
+    let id = id_of(&made_patiently(&days.client, "before-it-is-away", 4003).await?);
     days.cut().await;
     expect_all_503(days, id).await?;
     days.restore().await;
@@ -109,7 +109,7 @@ async fn without_a_database_every_call_answers_503_in_time(days: &BadDays) -> Te
 }
 
 async fn a_silent_database_answers_503_in_time(days: &BadDays) -> TestResult {
-    let id = id_of(&made(&days.client, "before-it-is-silent", 4004).await?);
+    let id = id_of(&made_patiently(&days.client, "before-it-is-silent", 4004).await?);
     expect_recovery(days, id).await?;
     days.stall().await;
     expect_all_503(days, id).await?;
@@ -118,7 +118,7 @@ async fn a_silent_database_answers_503_in_time(days: &BadDays) -> TestResult {
 }
 
 async fn lost_connections_are_replaced(days: &BadDays) -> TestResult {
-    let id = id_of(&made(&days.client, "before-they-are-lost", 4005).await?);
+    let id = id_of(&made_patiently(&days.client, "before-they-are-lost", 4005).await?);
     expect_recovery(days, id).await?;
     days.lose().await;
     expect_recovery(days, id).await?;
@@ -132,7 +132,7 @@ const READERS: usize = 8;
 const READS_EACH: usize = 25;
 
 async fn a_server_that_gives_fewer_connections_serves_all_who_wait(days: &BadDays) -> TestResult {
-    let id = id_of(&made(&days.client, "before-they-are-few", 4012).await?);
+    let id = id_of(&made_patiently(&days.client, "before-they-are-few", 4012).await?);
     expect_recovery(days, id).await?;
     days.give_only(FEW).await;
     let ready = days.ready().await;
@@ -159,7 +159,7 @@ async fn a_server_that_gives_fewer_connections_serves_all_who_wait(days: &BadDay
 }
 
 async fn a_held_lock_answers_503_and_the_pool_is_whole_afterwards(days: &BadDays) -> TestResult {
-    let id = id_of(&made(&days.client, "before-the-lock", 4006).await?);
+    let id = id_of(&made_patiently(&days.client, "before-the-lock", 4006).await?);
     days.with_locked_tables(async |_lock| {
         let client = days.client.within(PATIENCE);
         let paths = vec![format!("/reports/{id}"); 3 * days.pool_size];
@@ -176,7 +176,7 @@ async fn a_held_lock_answers_503_and_the_pool_is_whole_afterwards(days: &BadDays
 const WRITERS: usize = 20;
 
 async fn writers_who_wait_keep_nobody_from_reading(days: &BadDays) -> TestResult {
-    let id = id_of(&made(&days.client, "before-the-writers", 4011).await?);
+    let id = id_of(&made_patiently(&days.client, "before-the-writers", 4011).await?);
     expect_recovery(days, id).await?;
     days.with_writers_locked_out(async |lock| {
         let report = &report(4011);
@@ -214,7 +214,7 @@ async fn writers_who_wait_keep_nobody_from_reading(days: &BadDays) -> TestResult
 }
 
 async fn clients_that_hang_up_cost_no_connection(days: &BadDays) -> TestResult {
-    let id = id_of(&made(&days.client, "before-they-hang-up", 4007).await?);
+    let id = id_of(&made_patiently(&days.client, "before-they-hang-up", 4007).await?);
     let get =
         format!("GET /reports/{id} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: valid_key\r\n\r\n");
     days.with_locked_tables(async |_lock| {
@@ -251,7 +251,7 @@ async fn a_body_that_comes_too_slowly_is_not_waited_for(days: &BadDays) -> TestR
     expect_given_up(&answer, closed, 408)?;
     expect_at_most(SLOW_BODY.as_secs(), "seconds", began.elapsed().as_secs())?;
     // No report was made, and the key is free.
-    made(&days.client, "slow", 4008).await?;
+    made_patiently(&days.client, "slow", 4008).await?;
     Ok(())
 }
 
@@ -274,12 +274,12 @@ async fn a_body_without_an_end_is_not_read_to_it(days: &BadDays) -> TestResult {
     }
     let (answer, closed) = read_to_end(&mut connection, SLOW_BODY).await;
     expect_given_up(&answer, closed, 413)?;
-    made(&days.client, "endless", 4009).await?;
+    made_patiently(&days.client, "endless", 4009).await?;
     Ok(())
 }
 
 async fn a_thousand_clients_at_once_get_answers(days: &BadDays) -> TestResult {
-    let id = id_of(&made(&days.client, "before-the-thousand", 4010).await?);
+    let id = id_of(&made_patiently(&days.client, "before-the-thousand", 4010).await?);
     let paths = vec![format!("/reports/{id}"); 1000];
     let client = days.client.within(Duration::from_secs(10));
     expect_each(&client.get_all(&paths).await, |answer| {

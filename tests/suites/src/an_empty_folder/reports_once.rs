@@ -14,7 +14,7 @@ use workshop_harness::reports_releases::Release;
 
 use super::asking::{
     IDEMPOTENCY_KEY, current, expect_problem, expect_problem_about, id_of, ids_in_pages, json_of,
-    made, made_many, patch, post, post_text, raw, raw_post, report,
+    made, made_many, made_patiently, patch, post, post_patiently, post_text, raw, raw_post, report,
 };
 
 contract_tests! {
@@ -463,7 +463,7 @@ async fn another_version_answers_the_report(context: &Context) -> TestResult {
 }
 
 async fn reports_and_keys_survive_a_killed_service(days: &BadDays) -> TestResult {
-    let first = post(&days.client, "before-the-kill", &report(2050)).await?;
+    let first = post_patiently(&days.client, "before-the-kill", &report(2050)).await?;
     let made = json_of(first.expect_status(201)?)?;
     days.kill_and_start().await?;
     days.ready().await?;
@@ -474,7 +474,7 @@ async fn reports_and_keys_survive_a_killed_service(days: &BadDays) -> TestResult
     )?;
     expect_same(
         &first,
-        &post(&days.client, "before-the-kill", &report(2050)).await?,
+        &post_patiently(&days.client, "before-the-kill", &report(2050)).await?,
     )?;
     Ok(())
 }
@@ -502,7 +502,7 @@ async fn a_service_killed_in_the_middle_has_made_each_report_once_or_not(
     killed?;
     days.ready().await?;
     for (key, before) in keys.iter().zip(before) {
-        let again = post(client, key, &report).await?;
+        let again = post_patiently(client, key, &report).await?;
         match before {
             Ok(first) if first.status() == 201 => expect_same(&first, &again)?,
             _ => drop(again.expect_status(201)?),
@@ -520,7 +520,7 @@ async fn an_answer_503_uses_up_no_key(days: &BadDays) -> TestResult {
     expect_problem(&post(&days.client, "in-vain", &report(2052)).await?, 503)?;
     days.restore().await;
     days.ready().await?;
-    made(&days.client, "in-vain", 2052).await?;
+    made_patiently(&days.client, "in-vain", 2052).await?;
     expect_eq(
         "the reports",
         ids_in_pages(&days.client, 2052, 10).await?.len(),
@@ -536,7 +536,7 @@ async fn a_client_that_hangs_up_leaves_a_report_or_none(days: &BadDays) -> TestR
         drop(connection);
     }
     for key in &keys {
-        made(&days.client, key, 2053).await?;
+        made_patiently(&days.client, key, 2053).await?;
     }
     expect_eq(
         "the reports of twenty keys",

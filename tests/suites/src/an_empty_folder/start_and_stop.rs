@@ -8,7 +8,7 @@ use workshop_harness::contract::{Context, Failure, TestResult, contract_tests, e
 use workshop_harness::reports_faults::{AskedForTls, BadDays, ReportsEnd};
 use workshop_harness::sockets;
 
-use super::asking::{id_of, json_of, post, raw, raw_post, read_to_end, report};
+use super::asking::{id_of, json_of, post_patiently, raw, raw_post, read_to_end, report};
 
 contract_tests! {
     reports: [
@@ -164,7 +164,7 @@ async fn a_request_under_way_is_answered_before_the_end(days: &BadDays) -> TestR
     expect_end(end)?;
     days.start_again().await?;
     days.ready().await?;
-    let again = post(&days.client, "under-way", &report(1001)).await?;
+    let again = post_patiently(&days.client, "under-way", &report(1001)).await?;
     let location = format!("/reports/{}", id_of(&json_of(again.expect_status(201)?)?));
     expect(
         answer.contains(&location),

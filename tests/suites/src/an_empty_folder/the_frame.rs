@@ -5,7 +5,9 @@ use workshop_harness::contract::{Context, TestResult, contract_tests, expect, ex
 use workshop_harness::http::{Body, Method};
 use workshop_harness::reports_faults::BadDays;
 
-use super::asking::{IDEMPOTENCY_KEY, expect_problem, ids_in_pages, json_of, made, post, report};
+use super::asking::{
+    IDEMPOTENCY_KEY, expect_problem, ids_in_pages, json_of, made_patiently, post, report,
+};
 
 contract_tests! {
     reports: [
@@ -200,7 +202,7 @@ async fn a_service_without_a_database_is_alive_and_not_ready(days: &BadDays) -> 
 }
 
 async fn a_service_starts_without_a_database_and_gets_ready(days: &BadDays) -> TestResult {
-    made(&days.client, "before-it-starts", 1002).await?;
+    made_patiently(&days.client, "before-it-starts", 1002).await?;
     days.cut().await;
     days.kill_and_start().await?;
     days.client.get("/health").await?.expect_status(200)?;
@@ -211,7 +213,7 @@ async fn a_service_starts_without_a_database_and_gets_ready(days: &BadDays) -> T
     days.restore().await;
     days.ready().await?;
     // The earlier report is still there, and its key is still taken.
-    made(&days.client, "before-it-starts", 1002).await?;
+    made_patiently(&days.client, "before-it-starts", 1002).await?;
     let open = ids_in_pages(&days.client, 1002, 100).await?;
     expect_eq("the reports that were made before", open.len(), 1)
 }

@@ -192,21 +192,21 @@ test:
 
 tests := "--workspace --exclude 'node-*' --lib --test house --test golden --test server --test seeding --test faults --test commands"
 
-# Every test (--anew: also what was green before and has not changed). Four files of tests run each night only: just test-night
+# Every test (--anew: also what was green before and has not changed) but for those of each night: just test-night
 [group('authors')]
 test-all *options: tool (bring "oha")
     @.ci/part "formatting" cargo fmt --all --check
     @.ci/part "the Kotlin service's own tests" mvn --batch-mode --no-transfer-progress --file exercises/kotlin-service test
     @.ci/part "building the tests" cargo test --quiet {{ tests }} --no-run
     @.ci/part "cargo test" cargo test {{ tests }} --no-fail-fast -- --skip tls:: --skip robustness:: --skip add_an_exercise::
-    @.ci/part "the references' own tests" cargo test --quiet --package 'solution-*' --bins --no-fail-fast
     @.ci/part "lints" cargo clippy --quiet --workspace --all-targets -- --deny warnings
     @.ci/part "verify" {{ workshop }} verify all --quick "$@"
     @.ci/part "the book's check" just book-check
 
-# The tests that are seen a night later: TLS to the database, generated requests, adding an exercise
+# The tests of each night: the references' own, TLS to the database, generated requests, adding an exercise
 [group('authors')]
 test-night: tool (bring "oha")
+    @.ci/part "the references' own tests" cargo test --quiet --package 'solution-*' --bins --no-fail-fast
     @.ci/part "tests of the night" cargo test --workspace --exclude 'node-*' --test commands --no-fail-fast -- tls:: robustness:: add_an_exercise::
 
 # What another provider of PostgreSQL can break beside the contract, which `just test` judges: the server, seeding, faults

@@ -119,12 +119,13 @@ pub struct Tally {
     pub not_judged: Vec<String>,
     /// What could not be judged for another reason.
     pub broken: Vec<String>,
-    /// Tests that were red at first and green when they were judged alone.
-    pub unsteady: Vec<String>,
+    /// Tests that were red at first and green when they were judged alone, for each finding.
+    pub unsteady: Vec<BTreeSet<String>>,
 }
 
-/// How many different tests may be unsteady in a run: on a busy machine there is one now and then, and each of them may be a real
-/// fault. One that many references share counts once.
+/// How many causes of unsteady tests there may be in a run: on a busy machine there is one now and then, and each of them may be a real
+/// fault. Tests that were red in one finding have one cause, and so have findings that share a test: a container that took long to
+/// start again turned five tests red.
 const MOST_UNSTEADY: usize = 7;
 
 impl<'a> Judgment<'a> {
@@ -909,13 +910,13 @@ impl Tally {
         for broken in &self.broken {
             println!("could not judge {broken}");
         }
-        let unsteady: BTreeSet<&str> = self.unsteady.iter().map(String::as_str).collect();
+        let unsteady = self.unsteady_by_cause();
         if !unsteady.is_empty() {
-            let (count, tests) = (unsteady.len(), Vec::from_iter(unsteady.iter().copied()));
-            println!(
-                "{count} unsteady, of at most {MOST_UNSTEADY}: {}",
-                tests.join(", ")
-            );
+            println!("unsteady, {} of at most {MOST_UNSTEADY}:", unsteady.len());
+        }
+        for tests in &unsteady {
+            let tests: Vec<&str> = tests.iter().map(String::as_str).collect();
+            println!("  {}", tests.join(", "));
         }
         if self.failed > 0 || unsteady.len() > MOST_UNSTEADY {
             Outcome::Failed
@@ -926,6 +927,19 @@ impl Tally {
         }
     }
 
+    /// The unsteady tests, those with the same cause together.
+    fn unsteady_by_cause(&self) -> Vec<BTreeSet<String>> {
+        let mut causes: Vec<BTreeSet<String>> = Vec::new();
+        for tests in &self.unsteady {
+            let (same, others) = causes
+                .into_iter()
+                .partition::<Vec<_>, _>(|cause| !cause.is_disjoint(tests));
+            causes = others;
+            causes.push(same.into_iter().flatten().chain(tests.clone()).collect());
+        }
+        causes
+    }
+
     fn take(&mut self, title: &str, findings: Vec<GateFinding>, may_lack: bool) {
         for GateFinding { what, faults } in findings {
             let GateFaults {
@@ -933,7 +947,9 @@ impl Tally {
                 unsteady,
                 not_judged,
             } = faults;
-            self.unsteady.extend(unsteady);
+            if !unsteady.is_empty() {
+                self.unsteady.push(unsteady.into_iter().collect());
+            }
             // The tests that were judged say nothing of the others.
             if !faults.is_empty() || not_judged.is_empty() {
                 match terminal::finding(&what, faults.is_empty()) {
@@ -972,7 +988,7 @@ fn faults_in(
         Ok(report) => Ok(GateFaults {
             faults: faults(&report),
             not_judged: not_judged_in(&report),
-            unsteady: report.unsteady,
+            unsteady: report.unsteady.into_iter().map(|judged| judged.test).collect(),
         }),
         Err(error) if error.is::<BuildError>() => match error.downcast()? {
             BuildError::CouldNotBuild(error) => Err(error),
@@ -1066,7 +1082,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_few_unsteady_tests_are_told_and_many_are_a_fault() -> anyhow::Result<()> {
-        let unsteady = |tests: Range<usize>| {
+        let together = |tests: Range<usize>| {
             let faults = GateFaults {
                 unsteady: tests.map(|test| format!("test_{test}")).collect(),
                 ..GateFaults::default()
@@ -1074,12 +1090,16 @@ mod tests {
             let what = "it is green".to_owned();
             judged(Ok(vec![GateFinding { what, faults }]))
         };
-        let few = || unsteady(0..MOST_UNSTEADY);
-        let the_same_again = tell(vec![few(), few()], false).await?;
+        let apart = |tests: Range<usize>| tests.map(|test| together(test..test + 1));
+        let few = || apart(0..MOST_UNSTEADY);
+        let the_same_again = tell(few().chain(few()).collect(), false).await?;
         assert_eq!(the_same_again.outcome(), Outcome::Passed);
-        let one_more = unsteady(MOST_UNSTEADY..MOST_UNSTEADY + 1);
-        let many = tell(vec![few(), one_more], false).await?;
+        let one_more = apart(MOST_UNSTEADY..MOST_UNSTEADY + 1);
+        let many = tell(few().chain(one_more).collect(), false).await?;
         assert_eq!(many.outcome(), Outcome::Failed);
+        // They were red together, so they have one cause.
+        let joined = few().chain([together(5..20)]).collect();
+        assert_eq!(tell(joined, false).await?.outcome(), Outcome::Passed);
         Ok(())
     }
 

@@ -16,12 +16,12 @@ use workshop_base::workspace::Workspace;
 use workshop_harness::build;
 use workshop_postgres::Server;
 
-/// Which of the mistakes and of the other ways are judged: one in so many, and with each commit others. What `just test` judges, the
-/// Kotlin service and the last references, is left to it then.
+/// What runs when all is verified, with each commit another share: every other exercise, and one in so many of its mistakes and other
+/// ways. What `just test` judges, the Kotlin service and the last references, is left to it then. `1` means everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
     one_in: usize,
-    from: usize,
+    commit: usize,
 }
 
 impl Share {
@@ -35,16 +35,21 @@ impl Share {
 
     fn at(commit: &str, one_in: usize) -> Share {
         let begin = commit.get(..8).unwrap_or("0");
-        let from = usize::from_str_radix(begin, 16).unwrap_or(0) % one_in;
-        Share { one_in, from }
+        let commit = usize::from_str_radix(begin, 16).unwrap_or(0);
+        Share { one_in, commit }
     }
 
     fn is_all(self) -> bool {
         self.one_in == 1
     }
 
+    fn has_exercise(self, number: u8) -> bool {
+        self.is_all() || usize::from(number) % 2 == self.commit % 2
+    }
+
+    /// Of an exercise that it has.
     fn has(self, number: usize) -> bool {
-        number % self.one_in == self.from
+        number % self.one_in == self.commit / 2 % self.one_in
     }
 }
 
@@ -60,16 +65,18 @@ pub async fn run(
     let catalogue = Catalogue::read(workspace)?;
     // A slip is answered before a server is started for it.
     let exercises = chosen(&catalogue, which)?;
+    let in_turn = |exercise: &Exercise| which != "all" || share.has_exercise(exercise.number);
     let server = Server::ensure(workspace).await?;
     println!("on {}", server.describe());
     if !share.is_all() {
         let rest = "other commits judge the others, just test judges Kotlin and the last references, and each night judges all";
         println!(
-            "of the mistakes and of the other ways, one in {}: {rest}",
+            "every other exercise, and of its mistakes and other ways one in {}: {rest}",
             share.one_in
         );
     }
-    build::members(workspace, &exercises, true).await?;
+    let built: Vec<&Exercise> = exercises.iter().copied().filter(|one| in_turn(one)).collect();
+    build::members(workspace, &built, true).await?;
     let gate = Gate::new(workspace, &server, &catalogue, anew)?;
     let mut shared = vec![gate.book()];
     if which == "all" || !quick {
@@ -84,7 +91,11 @@ pub async fn run(
     judgments.extend(shared.into_iter().map(|judgment| (title.clone(), judgment)));
     for exercise in exercises {
         let title = format!("{} {}", exercise.name(), exercise.title);
-        let of_exercise = of_exercise(&gate, workspace, exercise, quick, share)?.into_iter();
+        let mut of_exercise = vec![gate.files(exercise)];
+        if in_turn(exercise) {
+            of_exercise.extend(running(&gate, workspace, exercise, quick, share)?);
+        }
+        let of_exercise = of_exercise.into_iter();
         judgments.extend(of_exercise.map(|judgment| (title.clone(), judgment)));
     }
     let tally = gate::tell(judgments, false).await?;
@@ -107,15 +118,15 @@ fn chosen<'a>(catalogue: &'a Catalogue, which: &str) -> anyhow::Result<Vec<&'a E
         .err()
 }
 
-/// What is looked at in an exercise.
-fn of_exercise<'a>(
+/// What of an exercise is built and run.
+fn running<'a>(
     gate: &'a Gate<'a>,
     workspace: &Workspace,
     exercise: &'a Exercise,
     quick: bool,
     share: Share,
 ) -> anyhow::Result<Vec<Judgment<'a>>> {
-    let mut judgments = vec![gate.files(exercise)];
+    let mut judgments = Vec::new();
     if exercise.is_rust() && !quick {
         judgments.push(gate.lints(exercise));
     }
@@ -151,13 +162,15 @@ mod tests {
 
     #[test]
     fn every_mistake_is_in_the_share_of_some_commit_and_without_a_share_in_each() {
-        let commits = ["a0000000ff", "a0000001ff", "a0000002ff"];
-        for number in 0..10 {
+        let commits: Vec<String> = (0..6).map(|commit| format!("a000000{commit}ff")).collect();
+        for (exercise, mistake) in (0..4).flat_map(|one| (0..10).map(move |other| (one, other))) {
             let judging = |one_in| {
-                let shares = commits.map(|commit| Share::at(commit, one_in));
-                shares.iter().filter(|share| share.has(number)).count()
+                let shares = commits.iter().map(|commit| Share::at(commit, one_in));
+                let judging = shares.filter(|share| share.has_exercise(exercise));
+                judging.filter(|share| share.has(mistake)).count()
             };
-            assert_eq!((judging(3), judging(1)), (1, 3), "{number}");
+            let what = format!("mistake {mistake} of exercise {exercise}");
+            assert_eq!((judging(3), judging(1)), (1, 6), "{what}");
         }
         assert!(Share::at("", 2).has(0));
     }

@@ -261,7 +261,7 @@ pub enum AuthorCommand {
         /// Judge again what was green before and has not changed, and each reference by all earlier suites as well
         #[arg(long)]
         anew: bool,
-        /// Of the mistakes only one in so many, others with each commit
+        /// Of the mistakes one in so many and, of `all`, every other exercise: others with each commit
         #[arg(long, value_name = "N", default_value = "1")]
         one_in: NonZeroUsize,
     },

@@ -77,8 +77,8 @@ pub struct Report {
     pub timings: Timings,
     /// The service did not stop when it was told to, and was killed.
     pub hung_on_shutdown: bool,
-    /// The tests that were red at first, and green when they were judged again.
-    pub unsteady: Vec<String>,
+    /// The tests that were red at first, and green when they were judged again: as they were at first.
+    pub unsteady: Vec<Judged>,
 }
 
 impl Report {
@@ -151,8 +151,8 @@ impl Report {
             let mut tests = self.tests.iter_mut();
             let before = tests.find(|before| before.test == judged.test);
             if let (true, Some(before)) = (green, before) {
+                self.unsteady.push(before.clone());
                 before.status = TestStatus::Passed;
-                self.unsteady.push(judged.test);
             }
         }
         self
@@ -191,13 +191,18 @@ impl Report {
         }
     }
 
-    /// Prints which tests were red at first, and green when they were judged again.
+    /// Prints which tests were red at first, each with its failure, and green when they were judged again.
     pub fn print_unsteady(&self) {
-        for test in &self.unsteady {
+        for judged in &self.unsteady {
             println!(
-                "{}: {test} was red at first and green when it was judged again: the machine was busy, or it fails now and then",
+                "{}: {} was red at first and green when it was judged again: the machine was busy, or it fails now and then",
                 paint(Style::Warning, "note"),
+                judged.test
             );
+            if let TestStatus::Failed { failure, .. } = &judged.status {
+                let (expected, actual) = shortened(&failure.expected, &failure.actual);
+                println!("      at first: expected {expected}; got {actual}");
+            }
         }
     }
 }
@@ -330,7 +335,10 @@ mod tests {
         let again = report([("busy", TestStatus::Passed), ("wrong", red())]);
         let both = first.judged_again(again);
         assert_eq!(both.failed(), ["wrong"]);
-        assert_eq!(both.unsteady, ["busy"]);
+        let [busy] = &both.unsteady[..] else {
+            panic!("one was unsteady: {both:?}");
+        };
+        assert_eq!((busy.test.as_str(), &busy.status), ("busy", &red()));
         assert_eq!(both.outcome(), Outcome::Failed);
     }
 

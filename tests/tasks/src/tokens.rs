@@ -28,8 +28,8 @@ use workshop_results::file::{BlockRecord, ResultFile};
 use workshop_results::key::{At, CPU_PER_REQUEST, OVER_KEY, UNSTEADY};
 use workshop_results::statistics::{mean, mean_interval};
 
-/// Requests per second: far below what both services can do, with the most expensive token as well.
-const RATE: f64 = 1_000.0;
+/// Requests per second: what both services can do on a slow machine too, with the most expensive token as well.
+const RATE: f64 = 500.0;
 /// How often each credential has its turn in a round.
 const TURNS: usize = 3;
 /// Connections of each credential during the warm-up, in which all of them come at the same time.

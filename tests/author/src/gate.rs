@@ -988,7 +988,11 @@ fn faults_in(
         Ok(report) => Ok(GateFaults {
             faults: faults(&report),
             not_judged: not_judged_in(&report),
-            unsteady: report.unsteady.into_iter().map(|judged| judged.test).collect(),
+            unsteady: report
+                .unsteady
+                .into_iter()
+                .map(|judged| judged.test)
+                .collect(),
         }),
         Err(error) if error.is::<BuildError>() => match error.downcast()? {
             BuildError::CouldNotBuild(error) => Err(error),

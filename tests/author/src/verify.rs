@@ -75,7 +75,11 @@ pub async fn run(
             share.one_in
         );
     }
-    let built: Vec<&Exercise> = exercises.iter().copied().filter(|one| in_turn(one)).collect();
+    let built: Vec<&Exercise> = exercises
+        .iter()
+        .copied()
+        .filter(|one| in_turn(one))
+        .collect();
     build::members(workspace, &built, true).await?;
     let gate = Gate::new(workspace, &server, &catalogue, anew)?;
     let mut shared = vec![gate.book()];
